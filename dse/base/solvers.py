@@ -25,6 +25,7 @@ try:
     from dse.native._solvers import find_restarts as find_restarts
     from dse.native._solvers import flow_time as flow_time
     from dse.native._solvers import justified_starts as justified_starts
+    from dse.native._solvers import negotiate_trees as negotiate_trees
     from dse.native._solvers import play_messages as play_messages
     from dse.native._solvers import search_beam as search_beam
     from dse.native._solvers import search_improve as search_improve

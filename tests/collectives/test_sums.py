@@ -30,7 +30,7 @@ def freed(problem: Problem, start: Schedule | None, seed: int, steps: int, enoug
         columns = (start.link, start.chunk, start.start_ps, start.reduce.astype(np.uint8))
     native = halves(problem)[1].native
     (link, chunk, start_ps), sums, _ = _solvers.search_sums(
-        native, *columns, NO_ORBITS, NO_ORBITS, seed, steps, enough_ps, None
+        native, True, *columns, NO_ORBITS, NO_ORBITS, seed, steps, enough_ps, None
     )
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.negotiated import negotiated
 from dse.collectives.search.reductions import halves, tightened
 from dse.collectives.search.symmetric_reductions import families, search_sums
 from dse.collectives.search.synthesizers.base import Effort
@@ -55,6 +56,7 @@ class Overlaps:
 
     def __init__(self) -> None:
         self._fresh: dict[int, Schedule] = {}
+        self._negotiated_from: Schedule | None = None
         self._searched: list[tuple[_Search, Schedule | None, Schedule | None]] = []
 
     def best(self, start: Schedule, effort: Effort) -> Schedule:
@@ -80,11 +82,14 @@ class Overlaps:
         searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
             (_translations_kept, lambda: start),
             (_translations_kept, lambda: None),
+            (_negotiated, lambda: self._negotiated_from or best),  # once: it only has to be faster
             (_chunks_made_again, lambda: best),  # what the others have found
             (_chunks_made_again, lambda: None),
         ]
         for search, first in searches:
             if not is_over():
+                if search is _negotiated:
+                    self._negotiated_from = first()
                 left_s = None if ends is None else max(0.0, ends - time.monotonic())
                 limited_effort = replace(effort, time_limit_s=left_s)
                 best = _faster(best, self._once(search, best.problem, first(), limited_effort, is_late))
@@ -174,6 +179,10 @@ def trees_drawn(problem: Problem, effort: Effort, given: Given | None = None) ->
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 
 
+def _negotiated(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    return None if start is None else negotiated(problem, start, effort)
+
+
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
 
@@ -183,7 +192,7 @@ def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort)
     sends = problem.collective.tree_sends
     steps = min(_steps(problem, _GAPS, _MOST_STEPS), _SENDS_WEIGHED // max(1, sends))
     made = problem.collective.chunks if start is None else 0
-    if problem.graph.nodes > problem.graph.npus or problem.collective.parts or steps - made < _FEWEST_STEPS:
+    if problem.collective.parts or steps - made < _FEWEST_STEPS:
         return None
     return tightened(search_sums(problem, start, effort, steps))
 

@@ -87,6 +87,8 @@ def search_sums(
 
     from dse.base import solvers
 
+    has_sums = problem.collective.kind == "all_reduce"
+    of_copies = halves(problem)[1] if has_sums else problem
     nothing = np.empty(0, dtype=np.int32)
     columns = (nothing, nothing, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))
     if start is not None:
@@ -94,7 +96,7 @@ def search_sums(
     orbits = (nothing if lanes is None else lanes, nothing if made is None else made)
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.search_sums(
-            halves(problem)[1].native, *columns, *orbits, effort.seed, steps, effort.enough_ps, cancellation
+            of_copies.native, has_sums, *columns, *orbits, effort.seed, steps, effort.enough_ps, cancellation
         )
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 

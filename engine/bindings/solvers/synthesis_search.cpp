@@ -17,6 +17,7 @@
 #include "collectives/search/improve.hpp"
 #include "collectives/search/restarts.hpp"
 #include "collectives/search/sums.hpp"
+#include "collectives/trees/negotiated.hpp"
 #include "collectives/trees/sum_trees_search.hpp"
 #include "collectives/trees/trees.hpp"
 
@@ -199,10 +200,11 @@ void bind_synthesis_search(nb::module_& m) {
         "cancellation"_a.none(), "report"_a.none());
     m.def(
         "search_sums",
-        [](const Problem& problem, const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
-           const Column<std::int64_t>& start_ps, const Column<std::uint8_t>& reduce,
-           const Column<std::int32_t>& lanes, const Column<std::int32_t>& made, std::uint64_t seed,
-           std::uint32_t trials, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
+        [](const Problem& problem, bool has_sums, const Column<std::int32_t>& link,
+           const Column<std::int32_t>& chunk, const Column<std::int64_t>& start_ps,
+           const Column<std::uint8_t>& reduce, const Column<std::int32_t>& lanes,
+           const Column<std::int32_t>& made, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation) {
             const Sends sends = sends_of(link, chunk, start_ps);
             const Orbits orbits{{lanes.data(), lanes.data() + lanes.size()},
                                 {made.data(), made.data() + made.size()}};
@@ -211,13 +213,29 @@ void bind_synthesis_search(nb::module_& m) {
             FoundSums found;
             {
                 const nb::gil_scoped_release release;
-                found = improve_sums(problem, sends, sums, orbits, {seed, trials, enough_ps, {}}, checkpoint);
+                found = improve_sums(problem, has_sums, sends, sums, orbits, {seed, trials, enough_ps, {}},
+                                     checkpoint);
             }
             return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
                               found.trials);
         },
-        "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a, "seed"_a, "trials"_a,
-        "enough_ps"_a, "cancellation"_a.none());
+        "problem"_a, "has_sums"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a,
+        "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
+    m.def(
+        "negotiate_trees",
+        [](const Problem& problem, bool has_sums, Picoseconds known_ps, std::uint64_t work,
+           std::uint64_t seed, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
+            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+            FoundSums found;
+            {
+                const nb::gil_scoped_release release;
+                found =
+                    negotiate_trees(problem, has_sums, known_ps, work, {seed, 0, enough_ps, {}}, checkpoint);
+            }
+            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
+                              found.trials);
+        },
+        "problem"_a, "has_sums"_a, "known_ps"_a, "work"_a, "seed"_a, "enough_ps"_a, "cancellation"_a.none());
     m.def(
         "search_sum_trees",
         [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,

@@ -10,6 +10,7 @@ from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
+from dse.collectives.search.negotiated import negotiated
 from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
@@ -144,6 +145,8 @@ class Auto(Synthesizer):
         is_free = not problem.graph.cannot_copy
         if is_free and places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
             _improve(problem, best, best.schedule)
+        if best.schedule is not None and not best.is_enough:
+            _negotiate(problem, best, best.schedule)
         if _pack_trees(problem, best) and places <= _MOST_PLACES_IMPROVED and best.schedule is not None:
             _improve(problem, best, best.schedule)
         if places <= _MOST_PLACES_EXACT:
@@ -194,6 +197,13 @@ def _pack_trees(problem: Problem, best: _Best) -> bool:
         words = f"trees packed for the best bandwidth, {trials} packings, as {whose} {each} chunks"
         best.run("trees", problem, words, trials)
     return best.synthesizer == "trees" and not best.is_enough
+
+
+def _negotiate(problem: Problem, best: _Best, start: Schedule) -> None:
+    """Trees past switches that copy nothing."""
+    found = negotiated(problem, start, replace(best.effort, time_limit_s=best.time_left()))
+    if found is not None:
+        best.take(found, "negotiated", "trees past passive switches, whose sends compete for links by prices")
 
 
 def _improve(problem: Problem, best: _Best, start: Schedule) -> None:

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/trees/sum_trees.hpp"
+
 namespace dse::synthesis {
 
 namespace {
 
-constexpr std::uint32_t kNoneBefore = ~std::uint32_t{0};
 constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
 constexpr int kFewDelays = 8;
 
@@ -20,6 +21,7 @@ SumTimelines::SumTimelines(const Problem& problem, std::vector<SumTrees> trees,
       slots_(problem.links, std::move(lanes)),
       trees_(problem.chunks),
       key_(problem.nodes),
+      thrifts_(problem.nodes),
       at_(problem.nodes),
       start_(problem.nodes),
       by_(problem.nodes),
@@ -63,7 +65,7 @@ bool SumTimelines::insert(std::uint32_t chunk, std::uint32_t root, double thrift
         // Time that lacks before 0 is added behind; gaps may make it more than that, but not behind the last
         // send.
         const Picoseconds first = sums_until(chunk, root, thrift, full, trees.sums);
-        const bool is_complete = trees.sums.size() + 1 == problem_.npus;
+        const bool is_complete = npus_in_tree_ == problem_.npus;
         if (is_complete && first >= 0) break;
         take(trees.sums);
         if (!is_complete) return false;
@@ -75,8 +77,19 @@ bool SumTimelines::insert(std::uint32_t chunk, std::uint32_t root, double thrift
         const Link& link = problem_.links[send.link];
         if (link.to == root) there = std::max(there, send.start + link.arrival);
     }
-    if (!copies_from(chunk, root, thrift, there, limit, trees.copies)) {
+    if (!grow<false>(chunk, root, there, thrift, limit, trees.copies)) {
         take(trees.sums);
+        take(trees.copies);
+        return false;
+    }
+    trees_[chunk] = std::move(trees);
+    return true;
+}
+
+bool SumTimelines::insert_copies(std::uint32_t chunk, std::uint32_t root, Picoseconds from, double thrift,
+                                 Picoseconds limit) {
+    SumTrees trees{root, {}, {}};
+    if (!grow<false>(chunk, root, from, thrift, limit, trees.copies)) {
         take(trees.copies);
         return false;
     }
@@ -93,84 +106,103 @@ void SumTimelines::take(const std::vector<Send>& sends) {
 Picoseconds SumTimelines::sums_until(std::uint32_t chunk, std::uint32_t root, double thrift,
                                      Picoseconds until, std::vector<Send>& sums) {
     sums.clear();
-    begin(root, until);
+    grow<true>(chunk, root, until, thrift, kNever, sums);
     Picoseconds first = until;
-    for (std::uint32_t node = next(); node != kNoNode; node = next()) {
-        if (by_[node] != kNoneBefore) {
-            const std::uint32_t by = by_[node];
-            if (slots_.latest(by, at_[problem_.links[by].to]) != start_[node]) {
-                // Another send of this tree has taken the slot, in the same lane.
-                seen_[node] = 0;
-                for (std::uint32_t i = problem_.out_of.begin[node]; i < problem_.out_of.begin[node + 1]; ++i)
-                    if (done_[problem_.links[problem_.out_of.links[i]].to] == epoch_)
-                        offer_sum(problem_.out_of.links[i], thrift);
-                continue;
-            }
-            sums.push_back({by, chunk, start_[node]});
-            slots_.add(sums.back());
-            first = std::min(first, start_[node]);
-        }
-        join(node);
-        for (std::uint32_t i = problem_.into.begin[node]; i < problem_.into.begin[node + 1]; ++i) {
-            const std::uint32_t l = problem_.into.links[i];
-            if (done_[problem_.links[l].from] != epoch_) offer_sum(l, thrift);
-        }
-    }
+    for (const Send& send : sums) first = std::min(first, send.start);
     return first;
 }
 
-/// The source of a link could send its sum to the node at the end, which is in the tree.
-void SumTimelines::offer_sum(std::uint32_t l, double thrift) {
-    const Link& link = problem_.links[l];
-    const Picoseconds start = slots_.latest(l, at_[link.to]);
-    const double key = static_cast<double>(-start) + thrift * static_cast<double>(link.held);
-    offer(link.from, start, key, l, start);
-}
-
-bool SumTimelines::copies_from(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds from,
-                               Picoseconds limit, std::vector<Send>& copies) {
-    begin(root, from);
-    for (std::uint32_t node = next(); node != kNoNode; node = next()) {
-        if (at_[node] >= limit) return false;
-        if (by_[node] != kNoneBefore) {
-            const std::uint32_t by = by_[node];
-            if (slots_.earliest(by, at_[problem_.links[by].from]) != start_[node]) {
-                seen_[node] = 0;
-                for (std::uint32_t i = problem_.into.begin[node]; i < problem_.into.begin[node + 1]; ++i)
-                    if (done_[problem_.links[problem_.into.links[i]].from] == epoch_)
-                        offer_copy(problem_.into.links[i], thrift);
-                continue;
-            }
-            copies.push_back({by, chunk, start_[node]});
-            slots_.add(copies.back());
-        }
-        join(node);
-        for (std::uint32_t i = problem_.out_of.begin[node]; i < problem_.out_of.begin[node + 1]; ++i) {
-            const std::uint32_t l = problem_.out_of.links[i];
-            if (done_[problem_.links[l].to] != epoch_) offer_copy(l, thrift);
-        }
-    }
-    return copies.size() + 1 == problem_.npus;
-}
-
-/// The source of a link, which is in the tree, could send a copy to the node at the end.
-void SumTimelines::offer_copy(std::uint32_t l, double thrift) {
-    const Link& link = problem_.links[l];
-    const Picoseconds start = slots_.earliest(l, at_[link.from]);
-    const Picoseconds at = start + link.arrival;
-    const double key = static_cast<double>(at) + thrift * static_cast<double>(link.held);
-    offer(link.to, at, key, l, start);
-}
-
-void SumTimelines::begin(std::uint32_t root, Picoseconds at) {
+/// Joins all NPUs to the root, the one of the least key next, and takes the slots of their ways; false if one
+/// has no way, or a copy would come at `limit` or later.
+template <bool kSums>
+bool SumTimelines::grow(std::uint32_t chunk, std::uint32_t root, Picoseconds at, double thrift,
+                        Picoseconds limit, std::vector<Send>& sends) {
     ++epoch_;
     heap_.clear();
-    offer(root, at, 0.0, kNoneBefore, 0);
+    in_tree_.clear();
+    npus_in_tree_ = 0;
+    at_[root] = at;
+    join(root);
+    offer_beyond<kSums>(root, thrift);
+    while (npus_in_tree_ < problem_.npus) {
+        const std::uint32_t node = next();
+        if (node == kNoNode || (!kSums && at_[node] >= limit)) return false;
+        if (node >= problem_.npus) {
+            offer_beyond<kSums>(node, thrift);
+            continue;
+        }
+        const bool is_alone = is_in_tree(inner<kSums>(by_[node]));
+        if (!take_way<kSums>(node, chunk, sends) || !is_alone) {
+            offer_again<kSums>(is_alone ? node : kNoNode, thrift);
+            continue;
+        }
+        offer_beyond<kSums>(node, thrift);
+    }
+    return true;
+}
+
+/// Takes the slots of the way from the tree to an NPU, if all of them are free yet: a send of this tree may
+/// have taken one.
+template <bool kSums>
+bool SumTimelines::take_way(std::uint32_t node, std::uint32_t chunk, std::vector<Send>& sends) {
+    way_.clear();
+    for (std::uint32_t at = node; !is_in_tree(at); at = inner<kSums>(by_[at])) {
+        if (best_start<kSums>(by_[at]) != start_[at]) return false;
+        way_.push_back(at);
+    }
+    for (const std::uint32_t on_way : way_) {
+        sends.push_back({by_[on_way], chunk, start_[on_way]});
+        slots_.add(sends.back());
+        if (on_way < problem_.npus || branches(problem_, on_way, kSums)) join(on_way);
+    }
+    return true;
+}
+
+/// All that could join over a node, which is in the tree or at the end of a way from it.
+template <bool kSums>
+void SumTimelines::offer_beyond(std::uint32_t node, double thrift) {
+    const LinksPerNode& near = kSums ? problem_.into : problem_.out_of;
+    for (std::uint32_t i = near.begin[node]; i < near.begin[node + 1]; ++i)
+        if (!is_in_tree(outer<kSums>(near.links[i]))) offer_over<kSums>(near.links[i], thrift);
+}
+
+/// A node whose slot is taken, or all of them where ways past switches may have lost theirs.
+template <bool kSums>
+void SumTimelines::offer_again(std::uint32_t node, double thrift) {
+    if (node == kNoNode) {
+        heap_.clear();
+        std::fill(seen_.begin(), seen_.end(), 0U);
+        for (const std::uint32_t from : in_tree_) offer_beyond<kSums>(from, thrift);
+        return;
+    }
+    seen_[node] = 0;
+    const LinksPerNode& near = kSums ? problem_.out_of : problem_.into;
+    for (std::uint32_t i = near.begin[node]; i < near.begin[node + 1]; ++i)
+        if (is_in_tree(inner<kSums>(near.links[i]))) offer_over<kSums>(near.links[i], thrift);
+}
+
+/// Sums leave as late as possible, copies arrive as early as possible.
+template <bool kSums>
+void SumTimelines::offer_over(std::uint32_t l, double thrift) {
+    const std::uint32_t from = inner<kSums>(l), to = outer<kSums>(l);
+    const Picoseconds start = best_start<kSums>(l);
+    const Picoseconds at = kSums ? start : start + problem_.links[l].arrival;
+    const double more =
+        (is_in_tree(from) ? 0.0 : thrifts_[from]) + thrift * static_cast<double>(problem_.links[l].held);
+    const double key = static_cast<double>(kSums ? -at : at) + more;
+    if (seen_[to] == epoch_ && key >= key_[to]) return;
+    thrifts_[to] = more;
+    offer(to, at, key, l, start);
+}
+
+void SumTimelines::join(std::uint32_t node) {
+    done_[node] = epoch_;
+    in_tree_.push_back(node);
+    if (node < problem_.npus) ++npus_in_tree_;
 }
 
 void SumTimelines::offer(std::uint32_t node, Picoseconds at, double key, std::uint32_t by,
                          Picoseconds start) {
-    if (seen_[node] == epoch_ && key >= key_[node]) return;
     seen_[node] = epoch_;
     key_[node] = key;
     at_[node] = at;

@@ -11,12 +11,14 @@
 namespace dse::synthesis {
 
 /// Sums of a chunk go up a tree of sends to its root, copies of the full sum go down another from there.
+/// Without sums the root has the chunk at first.
 struct SumTrees {
     std::uint32_t root = 0;
     std::vector<Send> sums, copies;
 };
 
-/// The sends of all chunks on each link, by time. All nodes are NPUs. Keeps a reference to the problem.
+/// The sends of all chunks on each link, by time. A tree branches at NPUs, and at switches that add, or copy;
+/// others pass each message on. Keeps a reference to the problem.
 ///
 /// With `lanes` (per link) the chunks stand for their translations: what one sends on a link, another sends
 /// on another link of that lane, so two sends of one chunk in a lane must not meet either.
@@ -42,6 +44,10 @@ public:
     /// inserted, if a copy would come at `limit` or later.
     bool insert(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds limit);
 
+    /// The same of a chunk that `root` has from a time on: copies alone.
+    bool insert_copies(std::uint32_t chunk, std::uint32_t root, Picoseconds from, double thrift,
+                       Picoseconds limit);
+
 private:
     struct Candidate {
         double key;
@@ -53,15 +59,37 @@ private:
 
     Picoseconds sums_until(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds until,
                            std::vector<Send>& sums);
-    bool copies_from(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds from,
-                     Picoseconds limit, std::vector<Send>& copies);
-    void offer_sum(std::uint32_t link, double thrift);
-    void offer_copy(std::uint32_t link, double thrift);
+    template <bool kSums>
+    bool grow(std::uint32_t chunk, std::uint32_t root, Picoseconds at, double thrift, Picoseconds limit,
+              std::vector<Send>& sends);
+    template <bool kSums>
+    bool take_way(std::uint32_t node, std::uint32_t chunk, std::vector<Send>& sends);
+    template <bool kSums>
+    void offer_beyond(std::uint32_t node, double thrift);
+    template <bool kSums>
+    void offer_again(std::uint32_t node, double thrift);
+    template <bool kSums>
+    void offer_over(std::uint32_t link, double thrift);
     void take(const std::vector<Send>& sends);
-    void begin(std::uint32_t root, Picoseconds at);
     void offer(std::uint32_t node, Picoseconds at, double key, std::uint32_t by, Picoseconds start);
     std::uint32_t next();
-    void join(std::uint32_t node) { done_[node] = epoch_; }
+    void join(std::uint32_t node);
+    bool is_in_tree(std::uint32_t node) const { return done_[node] == epoch_; }
+
+    // Of a link, which is further from the root, and the start that fits best.
+    template <bool kSums>
+    std::uint32_t outer(std::uint32_t link) const {
+        return kSums ? problem_.links[link].from : problem_.links[link].to;
+    }
+    template <bool kSums>
+    std::uint32_t inner(std::uint32_t link) const {
+        return outer<!kSums>(link);
+    }
+    template <bool kSums>
+    Picoseconds best_start(std::uint32_t link) const {
+        const Picoseconds at = at_[inner<kSums>(link)];
+        return kSums ? slots_.latest(link, at) : slots_.earliest(link, at);
+    }
 
     const Problem& problem_;
     LinkSlots slots_;
@@ -69,9 +97,11 @@ private:
 
     // Of the tree that is made: valid where the mark of a node equals the epoch.
     std::vector<Candidate> heap_;
-    std::vector<double> key_;
+    std::vector<double> key_, thrifts_;  ///< per node; of a way outside the tree what its links count more
     std::vector<Picoseconds> at_, start_;
     std::vector<std::uint32_t> by_, seen_, done_;
+    std::vector<std::uint32_t> in_tree_, way_;
+    std::uint32_t npus_in_tree_ = 0;
     std::uint32_t epoch_ = 0;
 };
 

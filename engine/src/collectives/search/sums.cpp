@@ -23,7 +23,13 @@ using Score = std::pair<Picoseconds, Picoseconds>;  // time, and that of all chu
 
 double thrift_of(Random& random) { return kThrifts[random.below(4)]; }
 
-/// The trees of each chunk; its root is the NPU whose sums it does not send on.
+/// Where copies of a chunk begin when there are no sums: at its first holder.
+const Holding& holding_of(const Problem& problem, std::uint32_t chunk) {
+    return *std::find_if(problem.holdings.begin(), problem.holdings.end(),
+                         [&](const Holding& held) { return held.chunk == chunk; });
+}
+
+/// The trees of each chunk; its root is the node that gets sums and sends none on, or its first holder.
 std::vector<SumTrees> trees_of(const Problem& problem, const Sends& sends,
                                const std::vector<std::uint8_t>& reduce) {
     std::vector<SumTrees> trees(problem.chunks);
@@ -31,20 +37,31 @@ std::vector<SumTrees> trees_of(const Problem& problem, const Sends& sends,
         SumTrees& own = trees[sends.sends[i].chunk];
         (reduce[i] != 0 ? own.sums : own.copies).push_back(sends.sends[i]);
     }
-    std::vector<std::uint8_t> has_sent(problem.npus);
-    for (SumTrees& own : trees) {
+    std::vector<std::uint8_t> has_sent(problem.nodes);
+    for (std::uint32_t chunk = 0; chunk < problem.chunks; ++chunk) {
+        SumTrees& own = trees[chunk];
+        own.root = holding_of(problem, chunk).node;
         std::fill(has_sent.begin(), has_sent.end(), std::uint8_t{0});
         for (const Send& send : own.sums) has_sent[problem.links[send.link].from] = 1;
-        own.root =
-            static_cast<std::uint32_t>(std::find(has_sent.begin(), has_sent.end(), 0) - has_sent.begin());
+        for (const Send& send : own.sums)
+            if (has_sent[problem.links[send.link].to] == 0) own.root = problem.links[send.link].to;
     }
     return trees;
 }
 
+/// Puts a chunk in: sums to a root and copies from there, or copies from its first holder alone.
+bool inserted(SumTimelines& timelines, const Problem& problem, bool has_sums, std::uint32_t chunk,
+              std::uint32_t root, double thrift, Picoseconds limit) {
+    if (has_sums) return timelines.insert(chunk, root, thrift, limit);
+    const Holding& held = holding_of(problem, chunk);
+    return timelines.insert_copies(chunk, held.node, held.at, thrift, limit);
+}
+
 class SumImprover {
 public:
-    SumImprover(const Problem& problem, const Orbits& orbits, std::vector<SumTrees> trees, std::uint64_t seed)
-        : problem_(problem), orbits_(orbits), seed_(seed) {
+    SumImprover(const Problem& problem, bool has_sums, const Orbits& orbits, std::vector<SumTrees> trees,
+                std::uint64_t seed)
+        : problem_(problem), has_sums_(has_sums), orbits_(orbits), seed_(seed) {
         adopt(std::move(trees));
     }
 
@@ -73,7 +90,8 @@ public:
         random.shuffle(order);
         for (const std::uint32_t i : order) {
             const std::uint32_t root = random.below(4) == 0 ? random.below(problem_.npus) : before[i].root;
-            if (!timelines_->insert(chunks[i], root, thrift, allowed.first + 1)) return undo();
+            if (!inserted(*timelines_, problem_, has_sums_, chunks[i], root, thrift, allowed.first + 1))
+                return undo();
         }
         const Score score = scored();
         if (score > allowed) return undo();
@@ -148,6 +166,7 @@ private:
     }
 
     const Problem& problem_;
+    const bool has_sums_;
     const Orbits& orbits_;
     std::uint64_t seed_;
     std::optional<SumTimelines> timelines_;
@@ -157,31 +176,33 @@ private:
 };
 
 /// Chunks put in one by one, in a random order, each with the root of its number.
-std::vector<SumTrees> first_trees(const Problem& problem, const Orbits& orbits, std::uint64_t seed) {
+std::vector<SumTrees> first_trees(const Problem& problem, bool has_sums, const Orbits& orbits,
+                                  std::uint64_t seed) {
     Random random(seed);
     SumTimelines timelines(problem, std::vector<SumTrees>(problem.chunks), orbits.lanes);
     std::vector<std::uint32_t> chunks = orbits.chunks;
     random.shuffle(chunks);
     const double thrift = thrift_of(random);
     for (const std::uint32_t chunk : chunks)
-        if (!timelines.insert(chunk, chunk % problem.npus, thrift, kNever))
+        if (!inserted(timelines, problem, has_sums, chunk, chunk % problem.npus, thrift, kNever))
             throw InputError("an NPU cannot reach another");
     return timelines.trees();
 }
 
 }  // namespace
 
-FoundSums improve_sums(const Problem& problem, const Sends& sends, const std::vector<std::uint8_t>& reduce,
-                       const Orbits& orbits, const Effort& effort, const Checkpoint& checkpoint) {
+FoundSums improve_sums(const Problem& problem, bool has_sums, const Sends& sends,
+                       const std::vector<std::uint8_t>& reduce, const Orbits& orbits, const Effort& effort,
+                       const Checkpoint& checkpoint) {
     Orbits made = orbits;
     if (made.chunks.empty()) {
         made.chunks.resize(problem.chunks);
         std::iota(made.chunks.begin(), made.chunks.end(), 0U);
     }
-    SumImprover improver(
-        problem, made,
-        sends.sends.empty() ? first_trees(problem, made, effort.seed) : trees_of(problem, sends, reduce),
-        effort.seed);
+    SumImprover improver(problem, has_sums, made,
+                         sends.sends.empty() ? first_trees(problem, has_sums, made, effort.seed)
+                                             : trees_of(problem, sends, reduce),
+                         effort.seed);
     // From nothing a search first goes where it gets slower too; what is good already it only improves.
     const double slack = sends.sends.empty() || !orbits.lanes.empty() ? kSlack : 0.0;
     std::uint32_t trials = 0;

@@ -1,0 +1,94 @@
+"""A lower bound from how long messages are on their way, past switches that only pass them on.
+
+If no switch copies or adds, every message leaves an NPU by a start of its own on one of the links out of
+NPUs, and enters one by an arrival of its own on a link into NPUs. A chunk of an all-gather or a broadcast
+needs n - 1 messages, one into each NPU that lacks it, and of an all-reduce 2 (n - 1) (Harary and Schwenk
+1974).
+
+Join NPUs that are less than d apart. A chunk has to get from cluster to cluster, so G clusters need G - 1 (2
+G - 2) messages that take d or longer. Over all d this adds up: the messages of a chunk take at least as long,
+in all, as a least spanning tree of the NPUs by their distances (twice that).
+
+So M arrivals are at least that, L, later, in all, than M starts. M starts add up to S or more: on each link
+one at 0 and one whenever it is free again. By the same sums backwards M arrivals add up to M T - A or less.
+So T is at least (S + A + L) / M.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dse.collectives.bounds.bound import NEVER, Bound
+from dse.collectives.bounds.view import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_STEPS = 20_000_000  # of ways between all NPUs
+
+
+def lags_bound(view: View) -> Iterator[Bound]:
+    """The bound of collectives that all NPUs take part in; nothing where a switch copies or adds."""
+    import numpy as np
+
+    graph, collective = view.problem.graph, view.problem.collective
+    npus, switches = graph.npus, frozenset(range(graph.npus, graph.nodes))
+    is_passive = bool(switches) and switches == graph.cannot_copy == graph.cannot_add
+    if not is_passive or collective.kind not in ("all_reduce", "all_gather", "broadcast"):
+        return
+    if not 1 < npus == len(collective.members) or npus * len(graph) > _MOST_STEPS:
+        return
+    trees = collective.chunks * (2 if collective.kind == "all_reduce" else 1)
+    messages = trees * (npus - 1)
+    held = np.maximum(view.problem.held_ps, 1)
+    out = _least_sum(held[graph.sources < npus], messages)
+    into = _least_sum(held[graph.destinations < npus], messages)
+    tree = _least_tree(view)
+    yield Bound(
+        "lags",
+        -(-(out + into + trees * tree) // messages),
+        (),
+        f"{messages} messages are needed, and those of a tree to all NPUs take {tree} ps in all at least",
+    )
+
+
+def _least_tree(view: View) -> int:
+    """The weight of a least spanning tree of the NPUs by their distances, in the shorter direction."""
+    import numpy as np
+
+    npus = view.problem.graph.npus
+    nearest = np.full(npus, NEVER)
+    is_left = np.ones(npus, dtype=np.bool_)
+    joined, total = 0, 0
+    for _ in range(npus - 1):
+        is_left[joined] = False
+        for towards in (False, True):
+            ways = view.ways_from(view.links, joined, towards=towards)[:npus]
+            nearest = np.minimum(nearest, np.where(ways == 0, NEVER, ways))
+        joined = int(np.where(is_left, nearest, NEVER).argmin())
+        if nearest[joined] == NEVER:
+            return 0
+        total += int(nearest[joined])
+    return total
+
+
+def _least_sum(held_ps: NDArray[np.int64], count: int) -> int:
+    """The least sum of `count` times at which links can start, each at 0 and whenever it is free again."""
+    import numpy as np
+
+    times, links = (column.tolist() for column in np.unique(held_ps, return_counts=True))
+
+    def starts_by(moment: int) -> int:
+        return sum(links_of * (moment // time + 1) for time, links_of in zip(times, links, strict=True))
+
+    low, high = 0, max(times) * count
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if starts_by(middle) >= count else (middle + 1, high)
+    total = 0
+    for time, links_of in zip(times, links, strict=True):
+        last = low // time
+        total += links_of * time * (last * (last + 1) // 2)
+    return total - (starts_by(low) - count) * low

@@ -1,0 +1,43 @@
+"""Trees past switches that only pass messages on: chunks negotiate for links, step of time by step."""
+
+from __future__ import annotations
+
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.reductions import halves, tightened
+from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.synthesizers.searches import limited
+
+_KINDS = ("all_gather", "broadcast", "all_reduce")
+_STATES_OF_A_TRIAL = 1_000_000  # of links and steps of time, a tenth of a second or two
+
+
+def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | None:
+    """Return a schedule faster than `known`; None if none was found, or some switch copies or adds.
+
+    Of an all-reduce sums and copies negotiate together; reduce-scatter and reduce are solved backwards.
+    """
+    import numpy as np
+
+    from dse.base import solvers
+
+    graph, collective = problem.graph, problem.collective
+    switches = frozenset(range(graph.npus, graph.nodes))
+    is_passive = bool(switches) and switches == graph.cannot_copy == graph.cannot_add
+    if not is_passive or collective.kind not in _KINDS or collective.parts:
+        return None
+    has_sums = collective.kind == "all_reduce"
+    of_copies = halves(problem)[1] if has_sums else problem
+    with limited(effort) as cancellation:
+        (link, chunk, start_ps), sums, _ = solvers.negotiate_trees(
+            of_copies.native,
+            has_sums,
+            known.time_ps,
+            effort.trials * _STATES_OF_A_TRIAL,
+            effort.seed,
+            effort.enough_ps,
+            cancellation,
+        )
+    if not len(link):
+        return None
+    return tightened(Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums))
