@@ -64,6 +64,12 @@ def test_switches_that_copy_have_no_such_bound() -> None:
     assert negotiated(problem, synthesize(problem, "fast", compare=False).schedule, Effort()) is None
 
 
+def test_as_many_npus_as_one_pass_would_take_long_for_are_left_alone() -> None:
+    problem = problem_on(passive(star(64)), "all_gather")
+    start = synthesize(problem, "fast", Effort(trials=1), compare=False).schedule
+    assert negotiated(problem, start, Effort(trials=1)) is None
+
+
 def test_an_all_gather_on_a_fat_tree_takes_a_hop_more_than_its_bound() -> None:
     problem = problem_on(fat_tree(), "all_gather")
     start = synthesize(problem, "restarts", Effort(trials=4), compare=False).schedule

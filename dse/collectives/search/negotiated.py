@@ -9,11 +9,17 @@ from dse.collectives.search.synthesizers.base import Effort
 from dse.collectives.search.synthesizers.searches import limited
 
 _KINDS = ("all_gather", "broadcast", "all_reduce")
-_STATES_OF_A_TRIAL = 1_000_000  # of links and steps of time, a tenth of a second or two
+_STATES_OF_A_TRIAL = 1_000_000  # of nodes and steps of time, a tenth of a second or two
+_STEPS_OF_A_MESSAGE = 64  # that it looks at, at each node, when trees are first made
+
+
+def takes(problem: Problem) -> bool:
+    """Whether all NPUs want all, and each chunk has one holder at first or is a sum of all."""
+    return problem.collective.kind in _KINDS and not problem.collective.parts
 
 
 def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | None:
-    """Return a schedule faster than `known`; None if none was found, or some switch copies or adds.
+    """Return a schedule faster than `known`; None if none was found, a switch copies or adds, or NPUs are many.
 
     Of an all-reduce sums and copies negotiate together; reduce-scatter and reduce are solved backwards.
     """
@@ -24,16 +30,20 @@ def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | 
     graph, collective = problem.graph, problem.collective
     switches = frozenset(range(graph.npus, graph.nodes))
     is_passive = bool(switches) and switches == graph.cannot_copy == graph.cannot_add
-    if not is_passive or collective.kind not in _KINDS or collective.parts:
+    if not is_passive or not takes(problem):
         return None
     has_sums = collective.kind == "all_reduce"
+    messages = (graph.npus - 1) * collective.chunks * (2 if has_sums else 1)
+    work = effort.trials * _STATES_OF_A_TRIAL
+    if messages * graph.nodes * _STEPS_OF_A_MESSAGE > work:
+        return None
     of_copies = halves(problem)[1] if has_sums else problem
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.negotiate_trees(
             of_copies.native,
             has_sums,
             known.time_ps,
-            effort.trials * _STATES_OF_A_TRIAL,
+            work,
             effort.seed,
             effort.enough_ps,
             cancellation,

@@ -10,8 +10,9 @@ from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
-from dse.collectives.search.negotiated import negotiated
+from dse.collectives.search.negotiated import negotiated, takes
 from dse.collectives.search.reductions import tightened, without_waste
+from dse.collectives.search.symmetric_reductions import search_sums
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
 from dse.collectives.search.synthesizers.improve import improved, steps_of_a_trial
@@ -200,8 +201,18 @@ def _pack_trees(problem: Problem, best: _Best) -> bool:
 
 
 def _negotiate(problem: Problem, best: _Best, start: Schedule) -> None:
-    """Trees past switches that copy nothing."""
-    found = negotiated(problem, start, replace(best.effort, time_limit_s=best.time_left()))
+    """Trees past switches of which some copy nothing: chunks again, then all of them by prices of links."""
+    places = problem.graph.npus * problem.collective.chunks
+    if not problem.graph.cannot_copy or places > _MOST_PLACES_IMPROVED or not takes(problem):
+        return
+    steps = best.effort.trials * steps_of_a_trial(start)
+    effort = replace(best.effort, time_limit_s=best.time_left())
+    again = tightened(search_sums(problem, start, effort, steps))
+    best.take(again, "improve", f"chunks again past switches, {steps} steps")
+    if best.is_enough:
+        return
+    known = min(start, again, key=lambda schedule: schedule.time_ps)
+    found = negotiated(problem, known, replace(best.effort, time_limit_s=best.time_left()))
     if found is not None:
         best.take(found, "negotiated", "trees past passive switches, whose sends compete for links by prices")
 
