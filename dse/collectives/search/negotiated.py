@@ -19,7 +19,7 @@ def takes(problem: Problem) -> bool:
 
 
 def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | None:
-    """Return a schedule faster than `known`; None if none was found, a switch copies or adds, or NPUs are many.
+    """Return one faster than `known`; None if none is found, NPUs are many, or a switch copies or adds.
 
     Of an all-reduce sums and copies negotiate together; reduce-scatter and reduce are solved backwards.
     """
