@@ -171,8 +171,8 @@ Member CutCycles::improve(Labels labels) {
 }
 
 /// A device and others, one after the other, that an edge joins to one of those chosen.
-std::vector<std::uint32_t> CutCycles::some_neighbours(const Labels& labels) {
-    const std::size_t count = kFewest + random_() % (kMost - kFewest + 1);
+std::vector<std::uint32_t> CutCycles::some_neighbours(const Labels& labels, std::size_t most) {
+    const std::size_t count = kFewest + random_() % (most - kFewest + 1);
     std::vector<std::uint32_t> chosen{static_cast<std::uint32_t>(labels[random_() % finest_.nodes])};
     const auto is_chosen = [&](std::uint32_t node) {
         return std::find(chosen.begin(), chosen.end(), static_cast<std::uint32_t>(labels[node])) !=
@@ -197,18 +197,20 @@ std::vector<std::uint32_t> CutCycles::some_neighbours(const Labels& labels) {
 
 void CutCycles::split_anew(Member& member, int times) {
     for (int k = 0; k < times && !expired_(); ++k)
-        split_some(member, [](CutCycles& part) {
+        split_some(member, kMost, [](CutCycles& part) {
             return part.random()() % 2 == 0 ? part.halves() : part.cycle(nullptr, nullptr);
         });
 }
 
 void CutCycles::split_deep(Member& member) {
-    split_some(member, [](CutCycles& part) { return part.deep_cycle(nullptr, nullptr); });
+    const std::size_t most = std::clamp(problem_.devices / 2, kFewest, kMost);
+    split_some(member, most, [](CutCycles& part) { return part.deep_cycle(nullptr, nullptr); });
 }
 
-void CutCycles::split_some(Member& member, const std::function<Member(CutCycles&)>& split_part) {
+void CutCycles::split_some(Member& member, std::size_t most,
+                           const std::function<Member(CutCycles&)>& split_part) {
     if (problem_.devices <= kFewest) return;  // that would be another start
-    const Part part = part_of(finest_, problem_, member.labels, some_neighbours(member.labels));
+    const Part part = part_of(finest_, problem_, member.labels, some_neighbours(member.labels, most));
     if (part.devices.size() < 2 || part.graph.nodes < 2 * part.devices.size()) return;
     CutCycles levels(part.problem, part.graph, random_(), expired_);
     const Member split = split_part(levels);

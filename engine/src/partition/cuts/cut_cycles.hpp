@@ -99,11 +99,11 @@ private:
         return levels;
     }
 
-    void split_some(Member& member, const std::function<Member(CutCycles&)>& split);
+    void split_some(Member& member, std::size_t most, const std::function<Member(CutCycles&)>& split);
     Member deep_start(const CutGraph& graph);
     Member deep_refined(const CutGraph& graph, Labels labels, bool loose);
     bool is_hopeless(const Labels& labels, double most) const;
-    std::vector<std::uint32_t> some_neighbours(const Labels& labels);
+    std::vector<std::uint32_t> some_neighbours(const Labels& labels, std::size_t most);
 
     const Problem& problem_;
     const std::function<bool()>& expired_;

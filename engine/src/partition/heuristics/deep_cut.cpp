@@ -8,8 +8,10 @@ namespace dse::partition {
 
 namespace {
 
-constexpr int kMostCycles = 6;     ///< of one merger; it ends with the first that gains nothing
-constexpr int kFailedSplits = 10;  ///< in a row, after which a partition is left as it is
+constexpr int kMostCycles = 6;  ///< of one merger; it ends with the first that gains nothing
+/// Splits in a row that fail, after which a partition is left as it is: at most, and one for each device,
+/// since a few of few devices are most of the graph.
+constexpr std::size_t kFailedSplits = 10;
 
 /// Two partitions of equal effort make one of the next rank, as carries do in a binary counter. They are then
 /// about equally good and, from starts of their own, unlike each other: combinations of such two gain most.
@@ -20,6 +22,7 @@ public:
     Tournament(const Problem& problem, const Effort& effort, const std::function<bool()>& expired)
         : levels_(problem, cut_graph(problem), effort.seed, expired),
           expired_(expired),
+          devices_(problem.devices),
           starts_(effort.starts),
           cycles_(effort.cycles) {
         if (!effort.known.empty()) ranked_.push_back({levels_.improve(effort.known), 0});
@@ -74,15 +77,17 @@ private:
     }
 
     void split(Member& member) {
-        for (int failed = 0; failed < kFailedSplits && !expired_(); ++failed) {
+        const std::size_t most = std::min(kFailedSplits, devices_);
+        for (std::size_t failed = 0; failed < most && !expired_();) {
             const double before = member.cost;
             levels_.split_deep(member);
-            if (member.cost < before) failed = -1;
+            failed = member.cost < before ? 0 : failed + 1;
         }
     }
 
     CutCycles levels_;
     const std::function<bool()>& expired_;
+    std::size_t devices_;
     int starts_, cycles_;
     std::vector<Ranked> ranked_;
 };
