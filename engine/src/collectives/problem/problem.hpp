@@ -84,4 +84,14 @@ struct Sends {
     Picoseconds time = 0;
 };
 
+/// Whether several hops further out may meet at a node: in a tree of sums it adds, in one of copies it
+/// copies.
+inline bool branches(const Problem& problem, std::uint32_t node, bool sums) {
+    return sums ? problem.can_add(node) : problem.can_copy(node);
+}
+
+inline bool can_be_root(const Problem& problem, std::uint32_t node) {
+    return problem.can_add(node) && problem.can_copy(node);
+}
+
 }  // namespace dse::synthesis

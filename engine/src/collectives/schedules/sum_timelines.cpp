@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/trees/sum_trees.hpp"
-
 namespace dse::synthesis {
 
 namespace {

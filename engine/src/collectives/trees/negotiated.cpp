@@ -42,9 +42,9 @@ struct Hop {
     std::uint32_t start;
 };
 
-/// What joins an NPU to a tree, over switches. Of copies the inner NPU sends it and must have the chunk when
-/// it leaves; the other one has it from `at` on. Of sums time runs the other way: the inner NPU gets it, may
-/// send its own sum on from `leaves` on, and the other one sends at `at`.
+/// A message joins an NPU to a tree, over switches. Of copies the inner NPU sends it, and must have the chunk
+/// when it leaves; the other one has it from `at` on. Of sums time runs the other way: the inner NPU gets it,
+/// may send its own sum on from `leaves` on, and the other one sends at `at`.
 struct Message {
     std::vector<Hop> hops;  ///< the outermost first
     std::uint32_t inner = kNothing;

@@ -10,16 +10,6 @@
 
 namespace dse::synthesis {
 
-/// Whether several hops further out may meet at a node: in a tree of sums it adds, in one of copies it
-/// copies.
-inline bool branches(const Problem& problem, std::uint32_t node, bool sums) {
-    return sums ? problem.can_add(node) : problem.can_copy(node);
-}
-
-inline bool can_be_root(const Problem& problem, std::uint32_t node) {
-    return problem.can_add(node) && problem.can_copy(node);
-}
-
 /// The NPUs that contribute to the sum of a chunk, and those that get it, ascending. One contributor: the
 /// chunk is no sum, and its tree has its root there. One that gets it: likewise.
 struct SumEnds {
