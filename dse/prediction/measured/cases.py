@@ -165,7 +165,7 @@ def _graphs(row: MeasuredRow) -> str:
 
 
 def _offload(row: MeasuredRow) -> str:
-    kind = row.offload.lower() or ("activations" if "host offload of activations" in row.notes else "none")
+    kind = row.offload.lower() or "none"
     if found := re.fullmatch(r"activations of (\d{1,4}) layers to cpu", kind):
         kind = f"activations-{found[1]}"
     if not AXIS["offload"].accepts(kind):
@@ -187,11 +187,10 @@ def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -
 
 
 def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
-    """Recompute, size of micro-batches and offload where the row leaves them open.
+    """Recompute and size of micro-batches where the row leaves them open.
 
     Who publishes tuned runs says so when they recompute everything: what is not said is taken as none. Of
-    micro-batches those are taken that the prediction finds fastest: a published run is a tuned one. Where a
-    row says neither what it recomputes nor what it offloads, it offloads what it must, for it ran.
+    micro-batches those are taken that the prediction finds fastest: a published run is a tuned one.
     """
     plan = case.plan
     words = row.recompute.lower().split()
@@ -209,11 +208,9 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
     if not words:
         assumed.append("recompute none")
     plan = replace(plan, stages=_stages(row, plan, assumed))
-    if not row.mbs:
-        plan = _fastest_that_fits(case, plan, _sizes(case, row), assumed)
-    if not words and not row.offload:
-        plan = _offloaded_until_it_fits(case, plan, assumed)
-    return replace(case, plan=plan)
+    if row.mbs:
+        return replace(case, plan=plan)
+    return replace(case, plan=_fastest_that_fits(case, plan, _sizes(case, row), assumed))
 
 
 def _stages(row: MeasuredRow, plan: Plan, assumed: list[str]) -> str:
@@ -261,35 +258,16 @@ def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[s
     if len(sizes) == 1:
         assumed.append(f"micro-batches of {sizes[0]}: the batch over the ranks and their micro-batches")
         return replace(plan, micro_batch=sizes[0])
-    fits = _that_fit(case, [replace(plan, micro_batch=size) for size in sizes])
+    room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
+    fits: list[tuple[float, Plan]] = []
+    candidates = [replace(plan, micro_batch=size) for size in sizes]
+    steps = [Step(case.model, candidate, case.cluster) for candidate in candidates]
+    for candidate, found in zip(candidates, figures(steps), strict=True):
+        if isinstance(found, Figures) and found.peak_memory_bytes <= room:
+            fits.append((found.step_s, candidate))
     if not fits:
         assumed.append(f"micro-batches of {sizes[-1]}: the smallest, as none is predicted to fit")
         return replace(plan, micro_batch=sizes[-1])
     chosen = min(fits, key=lambda one: one[0])[1]
     assumed.append(f"micro-batches of {chosen.micro_batch}: the fastest that fit")
     return chosen
-
-
-def _offloaded_until_it_fits(case: Case, plan: Plan, assumed: list[str]) -> Plan:
-    """The plan with the activations of as few layers on the host as let it fit, if any number does."""
-    if _that_fit(case, [plan]):
-        return plan
-    layers = -(-case.model.num_layers // plan.pp)
-    fits = _that_fit(case, [replace(plan, offload=f"activations-{count}") for count in range(1, layers + 1)])
-    if not fits:
-        return plan
-    chosen = fits[0][1]
-    count = chosen.offload.rpartition("-")[2]
-    assumed.append(f"activations of {count} layers on the host: the fewest with which the run fits")
-    return chosen
-
-
-def _that_fit(case: Case, plans: list[Plan]) -> list[tuple[float, Plan]]:
-    """The plans that are predicted to fit, in their order, each after the seconds of its step."""
-    room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
-    found = figures([Step(case.model, plan, case.cluster) for plan in plans])
-    return [
-        (figure.step_s, plan)
-        for plan, figure in zip(plans, found, strict=True)
-        if isinstance(figure, Figures) and figure.peak_memory_bytes <= room
-    ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from dse.inputs.models import LowRankAdapters
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.measured.cases import MEMORY_SHARE, case_of
-from dse.prediction.measured.published import fitted_rows
+from dse.prediction.measured.cases import case_of
 from dse.prediction.measured.row_schedules import Inexpressible
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.steps.predict import predict
@@ -75,48 +73,6 @@ def test_micro_batches_are_said_to_fit_only_if_they_do() -> None:
     counted = case_of(replace(ROW, mbs=None, microbatches=4))
     assert counted.plan.micro_batch == 4
     assert "micro-batches of 4: the batch over the ranks and their micro-batches" in counted.assumed
-
-
-FULL = replace(ROW, gpu="GB200", gpus_per_node=4, layers=80, hidden=8192, heads=64, ffn=28672, gated=True,
-               tp=1, dp=64, gpus=64, gbs=256, zero=3, sp=False, recompute="", mbs=2, seq=8192)  # fmt: skip
-
-
-def test_a_row_silent_on_recompute_and_offload_offloads_the_fewest_layers_with_which_it_fits() -> None:
-    case = case_of(FULL)
-    assert case.plan.offload == "activations-53"
-    assert "activations of 53 layers on the host: the fewest with which the run fits" in case.assumed
-    room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
-    fewer = replace(case.plan, offload="activations-52")
-    assert predict(case.model, case.plan, case.cluster).peak_memory_bytes <= room
-    assert predict(case.model, fewer, case.cluster).peak_memory_bytes > room
-
-
-@pytest.mark.parametrize("said", [{"recompute": "none"}, {"offload": "none"}, {"layers": 8}])
-def test_a_row_that_fits_or_says_what_it_does_about_memory_offloads_nothing(said: dict[str, Any]) -> None:
-    case = case_of(replace(FULL, **said))
-    assert case.plan.offload == "none"
-    assert not any("on the host" in line for line in case.assumed)
-
-
-def test_a_row_that_no_offload_makes_fit_offloads_nothing() -> None:
-    assert case_of(replace(FULL, zero=1)).plan.offload == "none"
-
-
-def test_offload_that_the_notes_say_is_that_of_all_layers() -> None:
-    noted = replace(ROW, notes="JAX; host offload of activations")
-    assert case_of(noted).plan.offload == "activations"
-    assert case_of(replace(noted, offload="none")).plan.offload == "none"
-
-
-@pytest.mark.parametrize(("silent", "recipe", "layers"), [("mba-046", "GB300", 24), ("mba-049", "GB200", 47)])
-def test_layers_that_a_silent_row_offloads_are_near_those_of_its_recipe(
-    silent: str, recipe: str, layers: int
-) -> None:
-    """Both rows are Llama 3 70B in Megatron Bridge; its recipes offload 20 layers on GB300, 40 on GB200."""
-    rows = {row.id: row for row in fitted_rows()}
-    recipe_row = rows[f"mb-26.04.01-llama3_70b-pretrain-{recipe}-64-fp8-gbs256-mbs2-tp1pp1cp1vp1ep1"]
-    assert recipe_row.offload == f"activations of {20 if recipe == 'GB300' else 40} layers to CPU"
-    assert case_of(rows[silent]).plan.offload == f"activations-{layers}"
 
 
 def test_sharded_weights_are_gathered_ahead_whatever_the_framework_reduces_early() -> None:
