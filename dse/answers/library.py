@@ -19,10 +19,12 @@ from dse.base.settings.keywords import Value, words_of
 from dse.studies.config import Config, compose_config
 from dse.studies.points import PREDICTION, DesignPoint, point_of
 from dse.studies.points import evaluate as evaluate_point
-from dse.studies.store import StudyRow, StudyStore
+from dse.studies.store import StudyRow, StudyStore, as_rows
 from dse.studies.sweeps import Session
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dse.answers.explain.predicted_step import PredictedStep
     from dse.base.command_lines import Arguments
     from dse.collectives.question import SynthesizedCollective
@@ -44,8 +46,8 @@ def sweep_study(
 
     A configuration names the study, or the keys of `dse sweep` do, such as `system="system1"`. The call is
     quiet and resumable: points that are stored are not computed again, so the same call goes on with a sweep
-    that was interrupted. `on_row` gets every new row as it is evaluated, before it is stored. `say` gets
-    warnings and notes, a line each.
+    that was interrupted. `on_row` gets every new row before it is stored; rows that are evaluated together
+    are stored together. `say` gets warnings and notes, a line each.
 
     Raises:
         InputError: an empty space, a study that cannot be read or written, a wrong key, or an argument of a
@@ -224,6 +226,7 @@ class _Listener:
     def __init__(self, on_row: Callable[[StudyRow], object] | None) -> None:
         self._on_row = on_row
 
-    def add(self, row: StudyRow) -> None:
+    def add(self, found: StudyRow | pa.Table) -> None:
         if self._on_row is not None:
-            self._on_row(row)
+            for row in [found] if isinstance(found, StudyRow) else as_rows(found):
+                self._on_row(row)

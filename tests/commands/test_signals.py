@@ -196,6 +196,7 @@ def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
 
 
 # The signal comes while the named module is about to be loaded for the first time.
+NOT_PLAIN = ('study="s"',)  # Hydra reads the quotes
 SIGNALS_ITSELF = """
 import os, sys
 
@@ -219,7 +220,7 @@ def test_a_signal_while_a_command_is_loading_is_one_line(
     script = tmp_path / "dse"  # as pip writes it for a console script
     script.write_text("import sys\nfrom dse.__main__ import main\nsys.exit(main())\n")
     done = subprocess.run(
-        [sys.executable, *([str(script), "sweep"] if is_script else ["-m", "dse.sweep"]), *TINY],
+        [sys.executable, *([str(script), "sweep"] if is_script else ["-m", "dse.sweep"]), *TINY, *NOT_PLAIN],
         capture_output=True,
         text=True,
         check=False,

@@ -242,7 +242,7 @@ def _plainly(overrides: Sequence[str]) -> ConfigSchema | None:
     try:
         _complete(plain, None)
         found: ConfigSchema = converted(plain, ConfigSchema, "")
-    except InputError:
+    except (InputError, TypeError, ValueError, OverflowError):
         return None
     unknown = any(REFERENCE in text or text == MISSING for _, text in texts_of(plain))
     return None if unknown else found

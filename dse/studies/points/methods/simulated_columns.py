@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,8 +30,11 @@ _MOST_S = 0.1
 _MEMORY = ("peak_memory_bytes", "rank0_peak_memory_bytes")
 
 
-def simulated_answers(block: Block) -> Answers:
-    """Return how the first points of a block end, whose scenario `in_blocks` allows."""
+def simulated_answers(block: Block, needed: Collection[str]) -> Answers:
+    """Return how the first points of a block end, whose scenario `in_blocks` allows.
+
+    Where the engine's columns lack one that is needed, all points are left to be evaluated one by one.
+    """
     on, strategies = block.scenario, block.strategies
     simulator = on.simulator
     assert isinstance(simulator, NativeSimulator)
@@ -53,6 +56,8 @@ def simulated_answers(block: Block) -> Answers:
         ended, figures = simulator.simulate_all(workloads, on.system, _MOST_S)
         if len(ended) < len(places):
             count = places[len(ended)]
+        if not figures.keys() >= set(needed):
+            ended = np.zeros_like(ended)
         own = np.array(places[: len(ended)], np.intp)
         of_place = dict(zip(filled.tolist(), steps, strict=False))
         known = [of_place[place] for place in own.tolist()]

@@ -88,7 +88,7 @@ class TraceSimulation(Method):
         from dse.studies.points.methods.simulated_columns import simulated_answers
 
         block.scenario.check()
-        return simulated_answers(block)
+        return simulated_answers(block, _OF_LAST_RANK)
 
     def feasible(self, block: Block) -> Sequence[bool]:
         """See `Method.feasible`."""
