@@ -2,7 +2,7 @@
 import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.js";
 import { clusterOf, operationsOf, recordOf } from "./clusters.js";
 import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
-import { namesOf, requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
+import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
 import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
 
 const SLICE_MS = 20;
@@ -136,7 +136,7 @@ function runsOf(id, { scenario, facts }, plans) {
   if (steps === null) return null;
   const request = requestOf({ given, record: facts.run, model: recordOf(model), cluster: clusterOf(system), steps, operations: operationsOf(model) });
   const find = (...asked) => {
-    if (openedRuns.id !== id) openedRuns = { id, find: host().openRuns(request, namesOf(facts).length) };
+    if (openedRuns.id !== id) openedRuns = { id, find: host().openRuns(request, facts.run_columns.length) };
     return openedRuns.find(...asked);
   };
   return new TrainingRuns(find, facts, plans);
@@ -215,7 +215,7 @@ async function evaluated(message, tell = () => {}, needsRuns = true) {
   const { plans } = space;
   const { facts } = message;
   const runs = needsRuns ? runsOf(message.id, message, plans) : null;
-  const names = [...Figures.names(facts.parts, facts.categories), ...(runs ? namesOf(facts) : [])];
+  const names = [...Figures.names(facts.parts, facts.categories), ...(runs ? facts.run_columns : [])];
   const columns = Object.fromEntries(names.map((name) => [name, new Float64Array(plans.count).fill(NaN)]));
   const found = { plans, columns, reasonOf: new Int32Array(plans.count).fill(-1), reasons: [], done: 0 };
   if (plans.count) await predicting(message.id, space, message, found, runs, () => tell(found.done, plans.count));

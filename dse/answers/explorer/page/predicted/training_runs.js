@@ -21,8 +21,6 @@ function requestOf({ given, record, model, cluster, steps, operations }) {
   return { model, cluster, run, steps, step_flops: operations, price: given.price };
 }
 
-const namesOf = (facts) => facts.run_columns;
-
 /** Writes into `columns` the runs of rows, whose steps stand there. */
 class TrainingRuns {
   constructor(find, facts, plans) {
@@ -46,9 +44,9 @@ class TrainingRuns {
       steps.set([...times.map((ns) => ns / 1e9), facts.frameworks[plan.framework].memory.optimizer_bytes, plan.dp], index * INPUTS);
     });
     const found = this.find(steps, rows.length);
-    const names = namesOf(facts);
+    const names = facts.run_columns;
     rows.forEach((row, index) => names.forEach((name, place) => { columns[name][row] = found[index * names.length + place]; }));
   }
 }
 
-export { namesOf, requestOf, stepsOf, TrainingRuns };
+export { requestOf, stepsOf, TrainingRuns };
