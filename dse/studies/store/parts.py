@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PART_NAME = re.compile(r"part-[0-9a-f]{32}\.parquet")
-ROW_GROUP_ROWS = 65_536  # what is read to get at one row
+ROW_GROUP_ROWS = 16_384  # what is read to get at one row
 _NO_SCHEMA_VERSION = 0
 _UNNAMED = POINTS.name.encode()  # parts that do not name their record type: those of release 0.2.0
 

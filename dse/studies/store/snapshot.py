@@ -63,6 +63,7 @@ def read_snapshot(
     table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
     if several:
         table = without_duplicates(record, table).select([*dict.fromkeys(columns), POSITION])
+    table = table.combine_chunks()
     return Snapshot(record, parts, table)
 
 
