@@ -8,6 +8,7 @@ PIP := PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSIO
 PIP_UNINSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip uninstall --quiet --yes
 MODULES = --config-settings=cmake.define.DSE_SOLVERS=$1 --config-settings=cmake.define.DSE_EXPLORER=$1
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name '*.cmake')
+BUILT = build/$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)')
 SYSTEM ?= system1
 MODEL ?= llama70b
 JOBS ?= 2
@@ -116,14 +117,14 @@ lint: $(STAMP)  ## ruff and clang-format
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy
 
+# From the objects of the Python modules, as the simulators are. `make sanitize` compiles each source alone, so that a
+# missing #include is found.
 engine-test: $(STAMP)  ## the C++ tests of the engine
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/engine -DCMAKE_BUILD_TYPE=Release > /dev/null
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/engine --parallel $(JOBS)
-	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir build/engine --output-on-failure --quiet
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(BUILT) --parallel $(JOBS) --target engine_tests
+	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir $(BUILT) --output-on-failure --quiet
 
 build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command line, into build/bin
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)') \
-		--parallel $(JOBS) --target astrasim-unaware astrasim-aware
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(BUILT) --parallel $(JOBS) --target astrasim-unaware astrasim-aware
 
 validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
 	$(BIN)/python -m dse validate binary_folder=build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)

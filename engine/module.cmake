@@ -4,8 +4,8 @@ option(DSE_SOLVERS "Build dse.native._solvers" ON)
 option(DSE_EXPLORER "Build dse.native._explorer" OFF)
 
 # Most of a compiler's time goes into the same headers and templates again, so wings that share them are one file each:
-# what a point runs, what synthesises, what plans, what partitions. Builds of the tests do without, so a missing #include
-# is found.
+# what a point runs, what synthesises, what plans, what partitions. Builds with sanitizers do without, so a missing
+# #include is found.
 foreach(source ${DSE_ENGINE_SOURCES})
   file(RELATIVE_PATH place ${CMAKE_CURRENT_SOURCE_DIR}/src ${source})
   string(REGEX MATCH "^[a-z]+" wing ${place})
