@@ -6,17 +6,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Accelerator, TierSpec, cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import InfeasibleStrategy, Strategy
+from dse.inputs.strategies import Strategy
+from dse.inputs.strategies.columns import Strategies
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import derived_fields
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.steps import StepInputs, StepType, layer_way, way_words
 from dse.prediction.steps.native_inputs import cluster_record, model_record
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.strategies import plan_of
+from dse.prediction.steps.strategies import Refusals, plans_of
 
 LATENCY_US = (2.0, 5.0)
 """Of a message inside a node and between nodes, where a cluster says no more: those of the DGX systems."""
@@ -97,22 +100,17 @@ class StepSpace:
             tiers=tuple(tiers),
             **derived_fields(name, found, nodes, node_gpus, tiers),
         )
-        plans = []
-        for strategy in self.strategies_of(self.model, system):
-            try:
-                plan = plan_of(self.model, strategy)
-            except InfeasibleStrategy:
-                continue
-            if plan.tp <= self.max_tp and plan.micro_batch <= self.max_batch:
-                plans.append(plan)
-        return plans
+        strategies = Strategies.of(self.strategies_of(self.model, system))
+        plans = plans_of(self.model, strategies, Refusals(len(strategies)))
+        tp, micro_batch = plans.column("tp"), plans.column("micro_batch")
+        small = (tp <= self.max_tp) & (micro_batch <= self.max_batch)
+        return plans.take(np.broadcast_to(small, len(plans.strategies))).listed()
 
 
 def _ways(plans: Sequence[Plan], single: Plan) -> tuple[str, ...]:
     """The ways of layers that plans have, whole or sharded updates besides."""
     found: dict[str, None] = {}
-    for plan in plans or (single,):
-        way = layer_way(plan)
+    for way in dict.fromkeys(map(layer_way, plans or (single,))):
         found.setdefault(way_words(way))
         if not way.weight_sharded:
             for zero in (0, 2):

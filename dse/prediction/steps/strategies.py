@@ -61,18 +61,21 @@ class Plans(NamedTuple):
         """Return a field of the plans: an array, or the value that all have."""
         return self.filled[name] if name in self.filled else self.strategies.column(name)
 
-    def take(self, which: NDArray[np.bool_]) -> Plans:
+    def take(self, which: NDArray[Any]) -> Plans:
         """Return some of the plans."""
         some = {name: column[which] if np.ndim(column) else column for name, column in self.filled.items()}
         return Plans(self.strategies.take(which), some)
 
     def plan(self, place: int) -> Plan:
-        """Return a plan."""
-        values = {name: self.strategies.value(name, place) for name in STRATEGY_FIELDS}
-        for name, column in self.filled.items():
-            own = np.broadcast_to(column, len(self.strategies))[place : place + 1]
-            values[name] = own.tolist()[0]
-        return Plan(**values)
+        """Return the plan at a place."""
+        return self.take(np.array([place])).listed()[0]
+
+    def listed(self) -> list[Plan]:
+        """Return the plans one by one."""
+        count = len(self.strategies)
+        names = [*self.filled, *(name for name in STRATEGY_FIELDS if name not in self.filled)]
+        columns = [np.broadcast_to(np.asarray(self.column(name)), count).tolist() for name in names]
+        return [Plan(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
 
 
 def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
