@@ -104,7 +104,7 @@ class StepSpace:
         plans = plans_of(self.model, strategies, Refusals(len(strategies)))
         tp, micro_batch = plans.column("tp"), plans.column("micro_batch")
         small = (tp <= self.max_tp) & (micro_batch <= self.max_batch)
-        return plans.take(np.broadcast_to(small, len(plans.strategies))).listed()
+        return list(plans.take(np.broadcast_to(small, len(plans.strategies))).each())
 
 
 def _ways(plans: Sequence[Plan], single: Plan) -> tuple[str, ...]:

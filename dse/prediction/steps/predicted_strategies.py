@@ -140,8 +140,8 @@ def _certainty(model: ModelSpec, plans: Plans, cluster: Cluster) -> tuple[Any, .
     firsts, kinds = plans.strategies.kinds(names)
     notes: dict[tuple[str, ...], int] = {}
     factors, numbers = [], []
-    for place in firsts.tolist():
-        case = Case(model, plans.plan(place), cluster)
+    for plan in plans.take(firsts).each():
+        case = Case(model, plan, cluster)
         interval = interval_of(kind_of(*case))
         factors.append((np.nan, np.nan) if interval is None else (interval.low, interval.high))
         numbers.append(notes.setdefault(notes_of(case, interval), len(notes)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,16 +66,12 @@ class Plans(NamedTuple):
         some = {name: column[which] if np.ndim(column) else column for name, column in self.filled.items()}
         return Plans(self.strategies.take(which), some)
 
-    def plan(self, place: int) -> Plan:
-        """Return the plan at a place."""
-        return self.take(np.array([place])).listed()[0]
-
-    def listed(self) -> list[Plan]:
+    def each(self) -> Iterator[Plan]:
         """Return the plans one by one."""
         count = len(self.strategies)
         names = [*self.filled, *(name for name in STRATEGY_FIELDS if name not in self.filled)]
         columns = [np.broadcast_to(np.asarray(self.column(name)), count).tolist() for name in names]
-        return [Plan(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
+        return (Plan(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True))
 
 
 def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
@@ -88,7 +84,7 @@ def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
     plans = plans_of(model, Strategies.of([strategy]), refused)
     if refused.reasons:
         raise InfeasibleStrategy(refused.reasons[0])
-    return plans.plan(0)
+    return next(plans.each())
 
 
 def plans_of(model: ModelSpec, strategies: Strategies, refused: Refusals) -> Plans:

@@ -132,8 +132,6 @@ class Constraints:
 
 def launched(strategies: Strategies, model: ModelSpec, framework: str) -> NDArray[np.bool_]:
     """Return for which strategies a framework can run a model, judged by its rules, one by one."""
-    import numpy as np
-
     from dse.prediction.frameworks.checks.changes import is_legal
     from dse.prediction.frameworks.dialect import dialect_named
     from dse.prediction.frameworks.job import Job
@@ -143,8 +141,7 @@ def launched(strategies: Strategies, model: ModelSpec, framework: str) -> NDArra
     dialect, refused = dialect_named(framework), Refusals(len(strategies))
     plans = plans_of(model, strategies, refused)
     found = refused.reason_of < 0
-    for place, strategy in enumerate(np.flatnonzero(found).tolist()):
-        found[strategy] = is_legal(as_run_by(Job(model, plans.plan(place)), dialect), dialect)
+    found[found] = [is_legal(as_run_by(Job(model, plan), dialect), dialect) for plan in plans.each()]
     return found
 
 
