@@ -42,7 +42,7 @@ public:
           plan_(predictor.plan_of(cases_, 0, *looked_)) {
         try {
             check(*model_, plan_, *cluster_, predictor.setting());
-            step_ = std::make_unique<Step>(*model_, plan_, *cluster_, predictor.setting());
+            step_ = std::make_unique<Step>(*model_, plan_, *cluster_, predictor.setting(), shared_);
             step_->time();
         } catch (const Infeasible& problem) {
             reason_ = problem.reason;
@@ -64,6 +64,7 @@ private:
     Cases cases_;
     std::shared_ptr<const Predictor::Texts> looked_;
     Plan plan_;
+    Shared shared_;
     std::unique_ptr<Step> step_;
     std::string reason_;
 };
@@ -135,7 +136,8 @@ using OperationFound = std::tuple<std::uint32_t, std::size_t, std::size_t, std::
 /// Stage, kind, chunk, micro-batch, start and end of each operation.
 std::vector<OperationFound> operations_of(const PlannedStep& planned) {
     const Step& step = planned.step();
-    const Order& order = step.order();
+    const auto kept = step.order();
+    const Order& order = *kept;
     const std::size_t parts = order.stages * order.chunks;
     const std::vector<OperationSpan> spans =
         pipeline_spans(order, step.times(), step.schedule().splits_backward,

@@ -7,13 +7,15 @@
 
 #include "base/error.hpp"
 #include "prediction/pipeline/builtin_schedules.hpp"
+#include "prediction/steps/shared.hpp"
 
 namespace dse::prediction {
 
 namespace {
 
 constexpr std::size_t kColumns = kPlanColumns.size();
-constexpr std::size_t kRows = 64;  // that a thread takes at a time
+constexpr std::size_t kRows = 64;             // that a thread takes at a time
+constexpr std::size_t kMostPipelines = 8192;  // that a thread keeps: some 30 MB
 
 enum Column : std::size_t {
     kDp,
@@ -319,14 +321,16 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
     std::exception_ptr failure;
     Mutex failing;
     const auto work = [&] {
+        Shared shared;
         try {
             for (std::size_t start = next.fetch_add(kRows); start < count; start = next.fetch_add(kRows)) {
+                if (shared.pipelines.size() > kMostPipelines) shared = {};
                 for (std::size_t row = start; row < std::min(count, start + kRows); ++row) {
                     const Model& model = *cases.models[static_cast<std::size_t>(cases.model_of[row])];
                     const Cluster& cluster = *cases.clusters[static_cast<std::size_t>(cases.cluster_of[row])];
                     try {
                         const Prediction one = prediction::predict(model, plan_of(cases, row, texts), cluster,
-                                                                   setting_, only_feasible);
+                                                                   setting_, shared, only_feasible);
                         std::copy(one.parts.seconds.begin(), one.parts.seconds.end(),
                                   found.parts_s.begin() + static_cast<std::ptrdiff_t>(row * kStepParts));
                         std::copy(

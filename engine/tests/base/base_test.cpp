@@ -17,6 +17,7 @@
 #include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "base/flat_map.hpp"
+#include "base/memo.hpp"
 #include "base/pool.hpp"
 #include "base/time.hpp"
 #include "simulation/algorithms/registry.hpp"
@@ -311,6 +312,33 @@ void test_checkpoints() {
     }));
 }
 
+/// Values are made once for equal parts, whatever their types, and stay where they are.
+void test_memo() {
+    dse::Memo<std::vector<double>> memo;
+    int made = 0;
+    const auto of = [&](int number, const std::vector<double>& values, double last) -> const auto& {
+        return memo.of(
+            [&] {
+                ++made;
+                return std::vector<double>(static_cast<std::size_t>(number), last);
+            },
+            number, values, last);
+    };
+    const std::vector<double>& first = of(2, {1.0, 2.0}, 3.0);
+    CHECK((first == std::vector<double>{3.0, 3.0}));
+    for (int number = 3; number < 1000; ++number) of(number, {}, 0.5);
+    CHECK(&of(2, {1.0, 2.0}, 3.0) == &first);
+    CHECK(made == 998);
+    CHECK(&of(2, {1.0}, 2.0) != &first);  // a number more or less is another key
+    CHECK(of(1, {1.0, 2.0}, 3.0).size() == 1);
+    of(2, {1.0, 2.0}, 0.0);
+    of(2, {1.0, 2.0}, -0.0);  // equal, but not to the bit
+    CHECK(made == 1002);
+    CHECK(memo.size() == 1002);
+    CHECK(throws<int>([&] { memo.of([]() -> std::vector<double> { throw 1; }, 7.0); }));
+    CHECK(memo.of([] { return std::vector<double>{7.0}; }, 7.0).front() == 7.0);
+}
+
 /// The short cut against the text that it stands for, at its borders and at random.
 void test_leading_integers(int count) {
     CHECK(leading_integer(0.0) == 0);
@@ -338,6 +366,7 @@ int main() try {
     test_checkpoints();
     test_flat_map<CrowdedKey>(40, 50'000);
     test_flat_map<MixedKey>(2'000, 100'000);
+    test_memo();
     test_pool();
     test_event_queue();
     test_collectives(3'000);

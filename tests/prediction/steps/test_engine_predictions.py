@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dse.base.errors import InputError
@@ -67,6 +69,38 @@ def test_engine_equals_python_on_every_measured_row() -> None:
 def test_engine_equals_python_on_random_plans(seed: int) -> None:
     count = _NIGHTLY // 2 if os.environ.get("DSE_NIGHTLY") else 2_000
     assert _compare(list(random_cases(seed, count))) > count / 12
+
+
+def test_a_plan_of_a_batch_is_predicted_to_the_bit_as_alone() -> None:
+    """Plans of a batch share layouts, links and pipelines; these differ in axes that some of them ignore."""
+    names = [("llama3_8b", "dgx_h100"), ("mixtral_8x7b", "dgx_h100"), ("llama3_8b", "dgx_a100")]
+    configs = [compose_config([f"model={model}", f"system={on}", "system.nodes=2"]) for model, on in names]
+    cases = []
+    for config, degrees, schedule, micro_batch, zero, recompute, overlap_dp in itertools.product(
+        configs,
+        [(4, 2, 2), (2, 2, 4), (1, 4, 4)],
+        [("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-v", 2)],
+        (1, 2),
+        (0, 1, 2),
+        ("none", "full"),
+        (False, True),
+    ):
+        assert config.system.cluster is not None
+        (dp, tp, pp), (name, chunks) = degrees, schedule
+        for stages, order in [("even", "tp-cp-ep-dp-pp"), ("balanced", "pp-tp-dp-cp-ep")]:
+            plan = Plan(
+                dp=dp, tp=tp, pp=pp, schedule=name, chunks=chunks, micro_batch=micro_batch, order=order
+            )
+            plan = replace(plan, zero=zero, recompute=recompute, overlap_dp=overlap_dp, stages=stages)
+            cases.append(Case(config.model, plan, config.system.cluster))
+    together = predict_columns(cases)
+    assert (together.reason_of < 0).mean() > 0.9
+    for place, case in enumerate(cases):
+        alone = predict_columns([case])
+        assert together.reason(place) == alone.reason(0)
+        assert np.array_equal(together.parts_s[place], alone.parts_s[0]), case
+        assert np.array_equal(together.memory_bytes[place], alone.memory_bytes[0]), case
+        assert together.bubble_share[place] == alone.bubble_share[0], case
 
 
 def test_engine_equals_python_where_collectives_are_synthesized() -> None:

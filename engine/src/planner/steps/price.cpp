@@ -75,10 +75,9 @@ std::optional<Price> price(const Question& question, Ways& known, const MixedPla
         found.stages.push_back(own);
         first = end;
     }
-    const step::PipelineTimes silent = step::pipeline_times(*order, times, false, 0.0);
-    const step::PipelineTimes timed = count > 1 ? step::pipeline_times(*order, times, false, sends) : silent;
-    found.pipeline_s = silent.makespan_s;
-    found.messages_s = timed.makespan_s - silent.makespan_s;
+    const step::PipelineTimes timed = step::pipeline_times(*order, times, false, sends);
+    found.pipeline_s = timed.silent_s;
+    found.messages_s = timed.makespan_s - timed.silent_s;
     found.dp_s = scattered_s(ways, found.stages, timed) + gathered_s(ways, found.stages);
     found.step_s = found.pipeline_s + found.messages_s + found.dp_s + found.optimizer_s;
     return found;

@@ -40,7 +40,7 @@ Way::Way(const Question& question, const StageChoice& choice, const Rounds& roun
       cluster_(enlarged(question.types[choice.type], plan_.npus())),
       sizes_(*question.model, plan_, question.setting->frameworks[plan_.framework]),
       groups_(step::groups_of(plan_)),
-      timer_(sizes_, cluster_, groups_, synthesizer_),
+      timer_(sizes_, cluster_, groups_, synthesizer_, links_),
       updates_(sizes_, groups_, timer_) {
     step::check_choices(*question.model, plan_, cluster_, *question.setting);
     if (plan_.dp == 1 && plan_.zero_stage >= 2) throw step::Infeasible{"nothing is sharded"};
@@ -69,7 +69,7 @@ step::Bytes Way::memory(const step::Chunk& chunk, double in_flight) const {
     layout.types.push_back(chunk);
     layout.stages = {{0}};
     const step::Weights weights = step::stage_weights(sizes_, layout, {0}).front();
-    return step::stage_bytes(sizes_, layout, {0}, weights, in_flight, groups_);
+    return step::StageMemory(sizes_, layout, groups_).of({0}, weights, in_flight);
 }
 
 const StagePrice& Way::stage(const Part& part, std::int64_t in_flight) {

@@ -80,6 +80,7 @@ private:
     step::Cluster cluster_;
     step::Sizes sizes_;
     step::Groups groups_;
+    dse::Memo<step::Links> links_;
     step::Timer timer_;
     step::Updates updates_;
     std::map<std::pair<std::int64_t, std::int64_t>, double> sends_;

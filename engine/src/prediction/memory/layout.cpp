@@ -1,5 +1,6 @@
 // The layers that each pipeline stage has, by kind, and what stands before and after them.
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "prediction/memory/weights.hpp"
@@ -52,14 +53,16 @@ void repeat(std::vector<Chunk>& stage, std::int64_t count) {
 
 std::vector<std::int64_t> stage_layers(std::int64_t layers, const Plan& plan, StageRule rule) {
     const std::int64_t parts = plan.pp * plan.chunks;
-    const std::string what = "pp " + std::to_string(plan.pp) + " x chunks " + std::to_string(plan.chunks) +
-                             " is " + std::to_string(parts);
+    const auto refuse = [&](const std::string& why) {
+        throw Infeasible{"pp " + std::to_string(plan.pp) + " x chunks " + std::to_string(plan.chunks) +
+                         " is " + std::to_string(parts) + "; it must " + why};
+    };
     std::int64_t extra = 0;
     if (rule == StageRule::kLighterLast) extra = 1;
     if (rule == StageRule::kLighterEnds || rule == StageRule::kEven) extra = 2;
     if (layers + extra < parts) {
         const std::string ends = extra != 0 ? " and " + std::to_string(extra) + " for the ends" : "";
-        throw Infeasible{what + "; it must be at most the " + std::to_string(layers) + " layers" + ends};
+        refuse("be at most the " + std::to_string(layers) + " layers" + ends);
     }
     if (rule != StageRule::kEven) return lighter(spread(layers + extra, parts), extra);
     for (extra = 0; extra < 3; ++extra) {  // none, the head, embedding and head
@@ -68,9 +71,10 @@ std::vector<std::int64_t> stage_layers(std::int64_t layers, const Plan& plan, St
                 std::vector<std::int64_t>(static_cast<std::size_t>(parts), (layers + extra) / parts), extra);
         }
     }
-    throw Infeasible{what + "; it must divide the " + std::to_string(layers) + " layers (or " +
-                     std::to_string(layers + 1) + " or " + std::to_string(layers + 2) +
-                     ", with the head, or head and embedding, counted as a layer), or write stages=spread"};
+    refuse("divide the " + std::to_string(layers) + " layers (or " + std::to_string(layers + 1) + " or " +
+           std::to_string(layers + 2) +
+           ", with the head, or head and embedding, counted as a layer), or write stages=spread");
+    return {};
 }
 
 Chunk chunk_of(const Model& model, std::int64_t first, std::int64_t end, bool is_first, bool is_last) {
@@ -97,20 +101,24 @@ Chunk chunk_of(const Model& model, std::int64_t first, std::int64_t end, bool is
     return chunk;
 }
 
-Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& listed,
-                 bool is_v_shaped) {
+std::vector<std::int64_t> part_layers(const Model& model, const Plan& plan,
+                                      const std::vector<std::int64_t>& listed) {
     std::int64_t layers = 0;
     for (const Run& run : model.runs) layers += model.kinds[run.kind].is_prediction ? 0 : run.count;
-    const std::vector<std::int64_t> counts =
+    std::vector<std::int64_t> counts =
         listed.empty() ? stage_layers(layers, plan, plan.stages->rule) : listed;
-    const auto pp = static_cast<std::size_t>(plan.pp),
-               parts = static_cast<std::size_t>(plan.pp * plan.chunks);
-    std::int64_t sum = 0;
-    for (const std::int64_t count : counts) sum += count;
+    const auto parts = static_cast<std::size_t>(plan.pp * plan.chunks);
+    const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
     if (counts.size() != parts || sum != layers || *std::min_element(counts.begin(), counts.end()) < 0) {
         throw Infeasible{"layers_per_stage is " + text_of_list(counts) + "; it must have " +
                          std::to_string(parts) + " counts that sum to " + std::to_string(layers) + " layers"};
     }
+    return counts;
+}
+
+Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& counts,
+                 bool is_v_shaped) {
+    const auto pp = static_cast<std::size_t>(plan.pp), parts = counts.size();
     std::vector<Chunk> made;
     std::int64_t start = 0;
     for (std::size_t index = 0; index < parts; ++index) {

@@ -1,7 +1,7 @@
 #include "prediction/memory/memory.hpp"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 
 namespace dse::prediction {
 
@@ -20,12 +20,13 @@ struct Stage {
     const Sizes& sizes;
     const Layout& layout;
     const std::vector<std::uint32_t>& chunks;
-    std::vector<std::uint32_t> kinds;             ///< of its layers, each once
-    std::vector<std::pair<double, double>> kept;  ///< by kind of the model: bytes, and where it is recomputed
+    const std::vector<LayerBytes>& layers;  ///< by kind of the model
+    std::vector<std::uint32_t> kinds;       ///< of its layers, each once
     bool repeats = false;
 
-    Stage(const Sizes& of, const Layout& in, const std::vector<std::uint32_t>& which)
-        : sizes(of), layout(in), chunks(which), kept(of.model.kinds.size()) {
+    Stage(const Sizes& of, const Layout& in, const std::vector<std::uint32_t>& which,
+          const std::vector<LayerBytes>& by_kind)
+        : sizes(of), layout(in), chunks(which), layers(by_kind) {
         for (const std::uint32_t type : chunks) {
             const Chunk& chunk = layout.types[type];
             repeats = repeats || chunk.repeated != 0;
@@ -34,11 +35,6 @@ struct Stage {
                     kinds.push_back(layer.kind);
                 }
             }
-        }
-        for (const std::uint32_t kind : kinds) {
-            const double whole = kept_bytes(sizes, sizes.model.kinds[kind], false);
-            const bool recomputes = sizes.plan.recompute != Recompute::kNone;
-            kept[kind] = {whole, recomputes ? kept_bytes(sizes, sizes.model.kinds[kind], true) : whole};
         }
     }
 
@@ -52,9 +48,7 @@ struct Stage {
     }
     double largest_layer() const {
         double largest = 0.0;
-        for (const std::uint32_t kind : kinds) {
-            largest = std::max(largest, layer_weights(sizes, sizes.model.kinds[kind]).total());
-        }
+        for (const std::uint32_t kind : kinds) largest = std::max(largest, layers[kind].parameters);
         return largest;
     }
 };
@@ -82,8 +76,7 @@ void add_states(const Stage& stage, const Weights& held, const Groups& groups, B
         double layers = 0.0;
         for (const std::uint32_t type : stage.chunks) {
             for (const LayerCount& layer : stage.layout.types[type].layers) {
-                layers += static_cast<double>(layer.count) *
-                          layer_weights(sizes, sizes.model.kinds[layer.kind]).total();
+                layers += static_cast<double>(layer.count) * stage.layers[layer.kind].parameters;
             }
         }
         weights += 2.0 * (2 * stage.largest_layer() + (held.total() - layers));
@@ -99,8 +92,9 @@ void add_states(const Stage& stage, const Weights& held, const Groups& groups, B
 /// Weights of one matrix of each shape.
 double placeholders(const Stage& stage) {
     const Sizes& sizes = stage.sizes;
-    std::map<std::int64_t, double> shapes;
+    std::vector<double> shapes;  // by number
     for (const std::uint32_t kind : stage.kinds) {
+        shapes.reserve(sizes.model.kinds[kind].matrices.size());
         for (const Matrix& matrix : sizes.model.kinds[kind].matrices) {
             auto size = static_cast<double>(matrix.inputs * matrix.outputs);
             if (matrix.part == Part::kExperts) {
@@ -110,12 +104,12 @@ double placeholders(const Stage& stage) {
             } else if (!matrix.is_whole) {
                 size /= sizes.tp;
             }
-            shapes[matrix.shape] = size;
+            const auto shape = static_cast<std::size_t>(matrix.shape);
+            if (shape >= shapes.size()) shapes.resize(shape + 1, 0.0);
+            shapes[shape] = size;
         }
     }
-    double total = 0.0;
-    for (const auto& [shape, size] : shapes) total += size;
-    return total;
+    return std::accumulate(shapes.begin(), shapes.end(), 0.0);
 }
 
 /// Gradients of weights besides those that stay.
@@ -145,10 +139,12 @@ Bytes peak_moment(const Stage& stage) {
     const double features = 2 * sizes.tokens * sizes.d_model;
     const double gathered = plan.sequence_parallel ? 2 * features : 0.0;
     for (const std::uint32_t kind : stage.kinds) {
-        const auto [whole, again] = stage.kept[kind];
+        const LayerBytes& layer = stage.layers[kind];
         double repeated = 0.0;
-        if (stage.repeats) repeated = plan.recompute == Recompute::kFull ? whole : whole - again;
-        moment(repeated, gathered, backward_bytes(sizes, sizes.model.kinds[kind]));
+        if (stage.repeats) {
+            repeated = plan.recompute == Recompute::kFull ? layer.kept : layer.kept - layer.kept_recomputed;
+        }
+        moment(repeated, gathered, layer.backward);
     }
     bool has_head = false;
     for (const std::uint32_t type : stage.chunks) has_head = has_head || stage.layout.types[type].has_head;
@@ -174,9 +170,9 @@ double stored_bytes(const Stage& stage, double in_flight) {
     for (const std::uint32_t type : stage.chunks) {
         const Chunk& chunk = stage.layout.types[type];
         for (const LayerCount& layer : chunk.layers) {
-            const auto [whole, again] = stage.kept[layer.kind];
+            const LayerBytes& of = stage.layers[layer.kind];
             const double share = static_cast<double>(chunk.repeated) / static_cast<double>(chunk.count());
-            stored += static_cast<double>(layer.count) * (whole + share * (again - whole));
+            stored += static_cast<double>(layer.count) * (of.kept + share * (of.kept_recomputed - of.kept));
         }
     }
     const double total = stored / static_cast<double>(stage.chunks.size()) * in_flight;
@@ -188,11 +184,21 @@ double stored_bytes(const Stage& stage, double in_flight) {
 
 }  // namespace
 
-Bytes stage_bytes(const Sizes& sizes, const Layout& layout, const std::vector<std::uint32_t>& chunks,
-                  const Weights& held, double in_flight, const Groups& groups) {
-    const Stage stage(sizes, layout, chunks);
+StageMemory::StageMemory(const Sizes& sizes, const Layout& layout, const Groups& groups)
+    : sizes_(sizes), layout_(layout), groups_(groups) {
+    const bool recomputes = sizes.plan.recompute != Recompute::kNone;
+    for (const LayerKind& kind : sizes.model.kinds) {
+        const double kept = kept_bytes(sizes, kind, false);
+        layers_.push_back({kept, recomputes ? kept_bytes(sizes, kind, true) : kept,
+                           backward_bytes(sizes, kind), layer_weights(sizes, kind).total()});
+    }
+}
+
+Bytes StageMemory::of(const std::vector<std::uint32_t>& chunks, const Weights& held, double in_flight) const {
+    const Sizes& sizes = sizes_;
+    const Stage stage(sizes, layout_, chunks, layers_);
     Bytes found = peak_moment(stage);
-    add_states(stage, held, groups, found);
+    add_states(stage, held, groups_, found);
     // Where exchanges hide behind another micro-batch, one layer of it is computed before one is released.
     const double early =
         sizes.plan.overlap_ep ? static_cast<double>(chunks.size()) / stage.layer_count() : 0.0;

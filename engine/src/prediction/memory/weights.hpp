@@ -42,9 +42,13 @@ struct Layout {
     std::vector<std::vector<std::uint32_t>> distinct_stages;  ///< chunks of each type of stage
 };
 
-/// Lays the layers of a model out; throws Infeasible. `is_v_shaped`: the second chunk of stages goes
+/// Layers of each part of the pipeline: those that are listed, or else by the plan's rule. Throws Infeasible.
+std::vector<std::int64_t> part_layers(const Model& model, const Plan& plan,
+                                      const std::vector<std::int64_t>& listed);
+
+/// Lays so many layers out for each part; throws Infeasible. `is_v_shaped`: the second chunk of stages goes
 /// backwards.
-Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& listed,
+Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& counts,
                  bool is_v_shaped);
 
 /// Layers of each part of the pipeline by a rule.

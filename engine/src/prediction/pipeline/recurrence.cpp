@@ -62,10 +62,23 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
 
 namespace {
 
+/// A time of the pipeline without messages, and of the same with them.
+struct Both {
+    double silent_s, timed_s;
+};
+
+Both operator+(const Both& time, double seconds) { return {time.silent_s + seconds, time.timed_s + seconds}; }
+Both later(const Both& one, const Both& other) {
+    return {std::max(one.silent_s, other.silent_s), std::max(one.timed_s, other.timed_s)};
+}
+/// Only a pipeline with messages takes time for them.
+Both after_message(const Both& time, double seconds) { return {time.silent_s, time.timed_s + seconds}; }
+
 /// Evaluates all operations in their order into `ends`, and tells `note` the start of each.
 template <typename Note>
 void walk(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
-          const std::vector<double>& sends_s, std::vector<double>& ends, Note note) {
+          const std::vector<double>& sends_s, std::vector<Both>& ends, Note note) {
+    constexpr Both kNone{kNever, kNever};
     const std::size_t parts = order.stages * order.chunks, kinds = order.kinds;
     std::vector<double> spent(kinds * parts), delays(kinds * parts, 0.0), silences(kinds * parts, kNever);
     std::vector<double> received(kinds * parts, 0.0);
@@ -88,28 +101,30 @@ void walk(const Order& order, const std::vector<StageTimes>& times, bool splits_
         silences[at(message.stage, message.chunk)] = 0.0;
         received[at(message.to_stage, message.to_chunk)] = send_s;
     }
-    ends.resize(order.steps.size() + 1);
-    ends[0] = kNever;
-    std::vector<double> free(order.stages, 0.0);
+    const std::size_t places = order.steps.size() + 1;
+    if (ends.size() < places) ends.resize(places);  // kept from order to order, and never cleared
+    ends[0] = kNone;
+    std::vector<Both> free(order.stages, Both{0.0, 0.0});
     std::size_t place = 1;
     if (*std::max_element(sends_s.begin(), sends_s.end()) >
         shortest) {  // messages of a stage wait for each other
-        thread_local std::vector<double> arrivals;
-        arrivals.resize(order.steps.size() + 1);
-        arrivals[0] = kNever;
-        std::vector<double> links(order.stages, 0.0);
+        thread_local std::vector<Both> arrivals;
+        if (arrivals.size() < places) arrivals.resize(places);
+        arrivals[0] = kNone;
+        std::vector<Both> links(order.stages, Both{0.0, 0.0});
         for (const Order::Step& step : order.steps) {
-            const double start = std::max(free[step.stage], arrivals[step.need]);
-            const double end = start + spent[step.kind];
-            const double link = std::max(end + silences[step.kind], links[step.stage]) + delays[step.kind];
+            const Both start = later(free[step.stage], arrivals[step.need]);
+            const Both end = start + spent[step.kind];
+            const Both sent = later(end + silences[step.kind], links[step.stage]);
             note(place, start);
             free[step.stage] = ends[place] = end;
-            links[step.stage] = arrivals[place] = link;
+            links[step.stage] = arrivals[place] = after_message(sent, delays[step.kind]);
             ++place;
         }
     } else {
         for (const Order::Step& step : order.steps) {
-            const double start = std::max(free[step.stage], ends[step.need] + received[step.kind]);
+            const Both message = after_message(ends[step.need], received[step.kind]);
+            const Both start = later(free[step.stage], message);
             note(place, start);
             free[step.stage] = ends[place++] = start + spent[step.kind];
         }
@@ -119,28 +134,26 @@ void walk(const Order& order, const std::vector<StageTimes>& times, bool splits_
 }  // namespace
 
 PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
-                             double send_s) {
-    return pipeline_times(order, times, splits_backward, std::vector<double>(order.stages, send_s));
-}
-
-PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
                              const std::vector<double>& sends_s) {
-    thread_local std::vector<double> ends;
-    walk(order, times, splits_backward, sends_s, ends, [](std::size_t, double) {});
+    thread_local std::vector<Both> ends;
+    walk(order, times, splits_backward, sends_s, ends, [](std::size_t, const Both&) {});
     PipelineTimes found;
-    for (const std::uint32_t place : order.lasts) found.finish_s.push_back(ends[place]);
-    for (const std::uint32_t place : order.gradients) found.gradients_s.push_back(ends[place]);
-    found.makespan_s = *std::max_element(found.finish_s.begin(), found.finish_s.end());
+    for (const std::uint32_t place : order.lasts) {
+        found.finish_s.push_back(ends[place].timed_s);
+        found.silent_s = std::max(found.silent_s, ends[place].silent_s);
+        found.makespan_s = std::max(found.makespan_s, ends[place].timed_s);
+    }
+    for (const std::uint32_t place : order.gradients) found.gradients_s.push_back(ends[place].timed_s);
     return found;
 }
 
 std::vector<OperationSpan> pipeline_spans(const Order& order, const std::vector<StageTimes>& times,
                                           bool splits_backward, const std::vector<double>& sends_s) {
     std::vector<OperationSpan> found(order.steps.size());
-    std::vector<double> ends;
+    std::vector<Both> ends;
     walk(order, times, splits_backward, sends_s, ends,
-         [&](std::size_t place, double start) { found[place - 1].start_s = start; });
-    for (std::size_t i = 0; i < found.size(); ++i) found[i].end_s = ends[i + 1];
+         [&](std::size_t place, const Both& start) { found[place - 1].start_s = start.timed_s; });
+    for (std::size_t i = 0; i < found.size(); ++i) found[i].end_s = ends[i + 1].timed_s;
     return found;
 }
 

@@ -49,16 +49,14 @@ struct StageTimes {
     double forward_s = 0.0, backward_s = 0.0, weight_s = 0.0;
 };
 
-/// Times by stage, and by stage x chunk.
+/// Times by stage, and by stage x chunk; `silent_s` is the makespan without messages.
 struct PipelineTimes {
-    double makespan_s = 0.0;
+    double makespan_s = 0.0, silent_s = 0.0;
     std::vector<double> finish_s, gradients_s;
 };
 
-/// Times the pipeline with messages of `send_s`; `times` are stages x chunks.
-PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
-                             double send_s);
-/// The same with a time of messages for each link: number s lies after stage s, the last after the last.
+/// Times the pipeline; `times` are stages x chunks, and `sends_s` messages of each link: number s lies after
+/// stage s, the last after the last.
 PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
                              const std::vector<double>& sends_s);
 

@@ -1,5 +1,8 @@
 // Plans that cannot run, and why.
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "prediction/steps/predict.hpp"
 
@@ -9,13 +12,15 @@ namespace {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
-void require(bool holds, const std::string& reason) {
-    if (!holds) throw Infeasible{reason};
+// Most plans pass all checks: a reason is put together only for those that fail.
+void require(bool holds, std::string_view reason) {
+    if (!holds) throw Infeasible{std::string(reason)};
 }
 
-void divides(const std::string& what, std::int64_t degree, const std::string& of, std::int64_t size) {
+void divides(std::string_view what, std::int64_t degree, std::string_view of, std::int64_t size) {
     if (size % degree != 0) {
-        throw Infeasible{what + " is " + text(degree) + "; it must divide " + of + ", " + text(size)};
+        throw Infeasible{std::string(what) + " is " + text(degree) + "; it must divide " + std::string(of) +
+                         ", " + text(size)};
     }
 }
 
@@ -60,38 +65,35 @@ void check_experts(const Model& model, const Plan& plan) {
     divides("expert_tp", expert_tp, "tp", plan.tp);
 }
 
-bool has_module(const Model& model, Module module) {
-    switch (module) {
-        case Module::kLatentUp:
-            return model.latent.has_value();
-        case Module::kMlp:
-            for (const LayerKind& kind : model.kinds) {
-                if (kind.feed_forward == FeedForward::kDense) return true;
-            }
-            return false;
-        case Module::kSharedExperts:
-            return model.experts && model.experts->shared > 0;
-        case Module::kExperts:
-        case Module::kExpertActivation:
-        case Module::kRouter:
-        case Module::kPreprocess:
-            return model.experts.has_value();
-        default:
-            return true;
-    }
+/// The modules that a model lacks.
+Modules lacking(const Model& model) {
+    Modules found = 0;
+    const auto lacks = [&](Modules modules, bool has) { found |= has ? Modules{0} : modules; };
+    lacks(static_cast<Modules>(Module::kLatentUp), model.latent.has_value());
+    lacks(static_cast<Modules>(Module::kMlp),
+          std::any_of(model.kinds.begin(), model.kinds.end(),
+                      [](const LayerKind& kind) { return kind.feed_forward == FeedForward::kDense; }));
+    lacks(static_cast<Modules>(Module::kSharedExperts), model.experts && model.experts->shared > 0);
+    lacks(Module::kExperts | Module::kExpertActivation, model.experts.has_value());
+    lacks(Module::kRouter | Module::kPreprocess, model.experts.has_value());
+    return found;
 }
 
 /// Refuses modules that the model lacks, and choices of an exchange of tokens where there is none.
 void check_modules(const Model& model, const Plan& plan) {
     if (plan.ep == 1) {
-        require(*plan.dispatcher_text == "alltoall",
-                "dispatcher=" + *plan.dispatcher_text + " has no effect with ep 1; leave it out");
+        if (*plan.dispatcher_text != "alltoall") {
+            throw Infeasible{"dispatcher=" + *plan.dispatcher_text +
+                             " has no effect with ep 1; leave it out"};
+        }
         require(!plan.overlap_ep, "overlap_ep=true has no effect with ep 1; leave it out");
     }
+    const Modules lacks = lacking(model);
+    if (((plan.recomputed | plan.captured) & lacks) == 0) return;
     for (const auto& [axis, value] :
          {std::pair{"recompute", plan.recompute_text}, {"graphs", plan.graphs_text}}) {
         for (const auto& [name, module] : modules_of_text(*value)) {
-            if (!has_module(model, module)) {
+            if (holds(lacks, module)) {
                 throw Infeasible{std::string(axis) + " has " + name + ", which " + model.name +
                                  " does not have; leave it out"};
             }
@@ -101,14 +103,15 @@ void check_modules(const Model& model, const Plan& plan) {
 
 void check_options(const Plan& plan, const Model& model, const Cluster& cluster, const Setting& setting) {
     const Accelerator& accelerator = cluster.accelerator;
-    std::string known;
-    bool is_known = false;
-    for (const Precision& precision : setting.precisions) {
-        if (accelerator.peak(precision.format) == 0.0) continue;
-        known += (known.empty() ? "" : ", ") + precision.name;
-        is_known = is_known || precision.name == *plan.precision_text;
-    }
-    if (!is_known) {
+    const auto has = [&](const Precision& precision) { return accelerator.peak(precision.format) != 0.0; };
+    const auto is_known = [&](const Precision& precision) {
+        return precision.name == *plan.precision_text && has(precision);
+    };
+    if (std::none_of(setting.precisions.begin(), setting.precisions.end(), is_known)) {
+        std::string known;
+        for (const Precision& precision : setting.precisions) {
+            if (has(precision)) known += (known.empty() ? "" : ", ") + precision.name;
+        }
         throw Infeasible{"precision is " + *plan.precision_text + ", which " + accelerator.name +
                          " does not have; write " + known};
     }
@@ -152,15 +155,18 @@ void check_choices(const Model& model, const Plan& plan, const Cluster& cluster,
 }
 
 void check(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting) {
-    require(plan.micro_batch >= 1, "micro_batch is " + text(plan.micro_batch) + "; it must be at least 1");
+    if (plan.micro_batch < 1) {
+        throw Infeasible{"micro_batch is " + text(plan.micro_batch) + "; it must be at least 1"};
+    }
     if (plan.npus() != cluster.npus()) {
         throw Infeasible{"tp " + text(plan.tp) + " x cp " + text(plan.cp) + " x dp " + text(plan.dp) +
                          " x pp " + text(plan.pp) + " is " + text(plan.npus()) + " NPUs, but " +
                          cluster.name + " has " + text(cluster.npus())};
     }
     check_choices(model, plan, cluster, setting);
-    require(plan.pp != 1 || *plan.stages_text == "even",
-            "stages=" + *plan.stages_text + " has no effect with pp 1; leave it out");
+    if (plan.pp == 1 && *plan.stages_text != "even") {
+        throw Infeasible{"stages=" + *plan.stages_text + " has no effect with pp 1; leave it out"};
+    }
     check_copies(model, plan);
     const std::string problem = setting.orders.problem(setting.schedules[plan.schedule], plan.pp, plan.chunks,
                                                        micro_batches(model, plan));

@@ -5,9 +5,9 @@
 namespace dse::prediction {
 
 Prediction predict(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting,
-                   bool only_feasible) {
+                   Shared& shared, bool only_feasible) {
     check(model, plan, cluster, setting);
-    Step step(model, plan, cluster, setting);
+    Step step(model, plan, cluster, setting, shared);
     return only_feasible ? Prediction{} : step.prediction();
 }
 

@@ -27,6 +27,8 @@ struct Setting {
     const Synthesizer& synthesizer;
 };
 
+struct Shared;
+
 struct Prediction {
     Parts parts;
     Bytes memory{};  ///< of the fullest stage
@@ -44,6 +46,6 @@ std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer);
 
 /// Throws Infeasible; `only_feasible` stops after the checks.
 Prediction predict(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting,
-                   bool only_feasible = false);
+                   Shared& shared, bool only_feasible);
 
 }  // namespace dse::prediction

@@ -21,18 +21,20 @@ void hide(Parts& parts, StepPart part, double seconds) {
 
 }  // namespace
 
-Timer::Timer(const Sizes& sizes, const Cluster& cluster, const Groups& groups, const Synthesizer& synthesizer)
+Timer::Timer(const Sizes& sizes, const Cluster& cluster, const Groups& groups, const Synthesizer& synthesizer,
+             Memo<Links>& known)
     : sizes_(sizes),
       cluster_(cluster),
       groups_(groups),
       synthesizer_(synthesizer),
       rates_(Rates::of(cluster.accelerator, sizes.framework, sizes.plan.has_full_graphs)),
       host_bytes_per_s_(cluster.accelerator.host_bandwidth_gbps * 1e9 * kHostShare),
+      known_links_(known),
       layers_(sizes.model.kinds.size()) {}
 
 const Links& Timer::links(GroupAxis axis) {
-    auto& known = links_[static_cast<std::size_t>(axis)];
-    if (known) return *known;
+    const Links*& known = links_[static_cast<std::size_t>(axis)];
+    if (known != nullptr) return *known;
     Group group;
     Algorithm algorithm = Algorithm::kAuto;
     switch (axis) {
@@ -68,7 +70,8 @@ const Links& Timer::links(GroupAxis axis) {
     }
     const bool is_of_experts = axis == GroupAxis::kExpertTp || axis == GroupAxis::kExpertDp;
     if (is_of_experts && !sizes_.model.experts) group.size = 1;
-    known = Links::of(group, cluster_, algorithm, synthesizer_);
+    known = &known_links_.of([&] { return Links::of(group, cluster_, algorithm, synthesizer_); }, &cluster_,
+                             group, algorithm);
     return *known;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/memo.hpp"
 #include "prediction/kernels/kernels.hpp"
 #include "prediction/links/links.hpp"
 #include "prediction/memory/weights.hpp"
@@ -22,7 +23,9 @@ enum class GroupAxis : std::uint8_t { kTp, kCp, kEp, kPp, kExpertTp, kExpertDp, 
 /// Times the blocks of a model under a plan; each kind of block once.
 class Timer {
 public:
-    Timer(const Sizes& sizes, const Cluster& cluster, const Groups& groups, const Synthesizer& synthesizer);
+    /// `known` keeps links of groups; many plans have the same.
+    Timer(const Sizes& sizes, const Cluster& cluster, const Groups& groups, const Synthesizer& synthesizer,
+          Memo<Links>& known);
 
     Passes chunk(const Chunk& chunk);
     const Links& links(GroupAxis axis);
@@ -49,7 +52,8 @@ private:
     Rates rates_;
     double host_bytes_per_s_;
     std::optional<double> meeting_s_;
-    std::array<std::optional<Links>, 8> links_;
+    Memo<Links>& known_links_;
+    std::array<const Links*, 8> links_{};
     std::vector<std::array<std::optional<Passes>, 2>> layers_;
     std::array<std::optional<Passes>, 2> ends_;
 };
