@@ -14,8 +14,8 @@ namespace dse::prediction {
 namespace {
 
 constexpr std::size_t kColumns = kPlanColumns.size();
-constexpr std::size_t kRows = 64;             // that a thread takes at a time
-constexpr std::size_t kMostPipelines = 8192;  // that a thread keeps: some 30 MB
+constexpr std::size_t kRows = 64;          // that a thread takes at a time
+constexpr std::size_t kMostShared = 8192;  // that a thread keeps: some 30 MB
 
 enum Column : std::size_t {
     kDp,
@@ -324,7 +324,7 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
         Shared shared;
         try {
             for (std::size_t start = next.fetch_add(kRows); start < count; start = next.fetch_add(kRows)) {
-                if (shared.pipelines.size() > kMostPipelines) shared = {};
+                if (shared.size() > kMostShared) shared = {};
                 for (std::size_t row = start; row < std::min(count, start + kRows); ++row) {
                     const Model& model = *cases.models[static_cast<std::size_t>(cases.model_of[row])];
                     const Cluster& cluster = *cases.clusters[static_cast<std::size_t>(cases.cluster_of[row])];

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "prediction/steps/predict.hpp"
+#include "prediction/steps/shared.hpp"
 
 namespace dse::prediction {
 
@@ -35,11 +36,20 @@ struct Row {
         std::reverse(counts.begin(), counts.end());
         return counts;
     }
+    /// Layers of each part where the slowest is as fast as can be.
+    std::vector<std::int64_t> balanced() const {
+        double low = 0.0, high = first + last + std::accumulate(layers.begin(), layers.end(), 0.0);
+        for (int step = 0; step < 60; ++step) {  // the doubles between them
+            const double middle = (low + high) / 2;
+            (filled(middle) ? high : low) = middle;
+        }
+        return *filled(high * (1 + 1e-9));  // parts that differ by rounding alone are equal
+    }
 };
 
 }  // namespace
 
-std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer) {
+std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shared& shared) {
     const Model& model = sizes.model;
     const Plan& plan = sizes.plan;
     const bool repeats = plan.recompute != Recompute::kNone && plan.recompute_layers == 0;
@@ -64,12 +74,8 @@ std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer) {
     stage_layers(static_cast<std::int64_t>(layers.size()), plan,
                  StageRule::kSpread);  // as many parts as layers
     const Row row{layers, plan.pp * plan.chunks, seconds({{}, true, false, 0}), seconds(last)};
-    double low = 0.0, high = row.first + row.last + std::accumulate(layers.begin(), layers.end(), 0.0);
-    for (int step = 0; step < 60; ++step) {  // the doubles between them
-        const double middle = (low + high) / 2;
-        (row.filled(middle) ? high : low) = middle;
-    }
-    return *row.filled(high * (1 + 1e-9));  // parts that differ by rounding alone are equal
+    return shared.balanced.of([&] { return row.balanced(); }, &model, row.parts, of_kind, row.first,
+                              row.last);
 }
 
 }  // namespace dse::prediction

@@ -42,7 +42,7 @@ void check_choices(const Model& model, const Plan& plan, const Cluster& cluster,
 std::int64_t micro_batches(const Model& model, const Plan& plan);
 
 /// Layers of each part of the pipeline that `stages=balanced` has. Throws Infeasible.
-std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer);
+std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shared& shared);
 
 /// Throws Infeasible; `only_feasible` stops after the checks.
 Prediction predict(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting,

@@ -1,6 +1,7 @@
 // Results that the plans of a batch share: many plans differ in axes on which these do not depend.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +22,12 @@ struct Pipeline {
 
 /// Each is made once, for the models and clusters of one batch, and for one thread.
 struct Shared {
+    Memo<std::vector<std::int64_t>> balanced;  ///< layers of each part of the pipeline
     Memo<Layout> layouts;
     Memo<Links> links;
     Memo<Pipeline> pipelines;
+
+    std::size_t size() const { return balanced.size() + layouts.size() + links.size() + pipelines.size(); }
 };
 
 }  // namespace dse::prediction

@@ -36,7 +36,7 @@ Step::Step(const Model& model, const Plan& plan, const Cluster& cluster, const S
       timer_(sizes_, cluster, groups_, setting.synthesizer, shared.links),
       updates_(sizes_, groups_, timer_) {
     listed_ = plan.stages->listed;
-    if (plan.stages->rule == StageRule::kBalanced) listed_ = balanced_layers(sizes_, timer_);
+    if (plan.stages->rule == StageRule::kBalanced) listed_ = balanced_layers(sizes_, timer_, shared);
     const std::vector<std::int64_t> counts = part_layers(model, plan, listed_);
     const std::int64_t repeated = plan.recompute == Recompute::kNone ? -1 : plan.recompute_layers;
     layout_ = &shared.layouts.of([&] { return layout_of(model, plan, counts, schedule_.is_v_shaped); },
