@@ -20,6 +20,7 @@ try:
     from dse.native._solvers import TimedLinks as TimedLinks
     from dse.native._solvers import TreeSearch as TreeSearch
     from dse.native._solvers import WalkResult as WalkResult
+    from dse.native._solvers import decide_schedule as decide_schedule
     from dse.native._solvers import deliveries_needed as deliveries_needed
     from dse.native._solvers import entry_bounds as entry_bounds
     from dse.native._solvers import find_restarts as find_restarts

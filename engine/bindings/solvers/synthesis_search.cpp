@@ -13,6 +13,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
 #include "bindings/solvers/synthesis.hpp"
+#include "collectives/exact/exact.hpp"
 #include "collectives/search/beam.hpp"
 #include "collectives/search/improve.hpp"
 #include "collectives/search/restarts.hpp"
@@ -236,6 +237,21 @@ void bind_synthesis_search(nb::module_& m) {
                               found.trials);
         },
         "problem"_a, "has_sums"_a, "known_ps"_a, "work"_a, "seed"_a, "enough_ps"_a, "cancellation"_a.none());
+    m.def(
+        "decide_schedule",
+        [](const Problem& problem, Picoseconds within_ps, std::uint64_t seed, std::uint64_t most_fails,
+           const dse::Cancellation* cancellation) {
+            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+            Decision made;
+            {
+                const nb::gil_scoped_release release;
+                made = decide(problem, within_ps, seed, most_fails, checkpoint);
+            }
+            std::optional<SendColumns> found;
+            if (made.answer == Decision::kFound) found = to_python({to_columns(made.sends), 0}).first;
+            return std::tuple(made.answer == Decision::kRefuted, std::move(found), made.fails);
+        },
+        "problem"_a, "within_ps"_a, "seed"_a, "most_fails"_a, "cancellation"_a.none());
     m.def(
         "search_sum_trees",
         [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,

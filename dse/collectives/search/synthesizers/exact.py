@@ -1,4 +1,4 @@
-"""Optimal schedules of small problems, with a certificate: time-indexed programs, solved by HiGHS."""
+"""Optimal schedules of small problems, with a certificate: times refuted by the engine, then by HiGHS."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
 
+from dse.base.lazy import is_installed
 from dse.base.linear_programs import load_highspy
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Progress, Synthesis, Synthesizer
+from dse.collectives.search.synthesizers.decided import Decided
 from dse.collectives.search.synthesizers.time_indexed import Grid, Places, Timed, timed, windows
 from dse.collectives.search.synthesizers.tree_sums import timed_all_reduce
 
 SECONDS = 60.0
+_MOST_PAIRS = 1 << 26  # of chunks on links, a byte each
+_SHARE = 0.6  # of the time, for the search in the engine; 0/1 programs have the rest
 _MOST_SENDS = 60_000  # variables; more take minutes at the root already
 _FIRST = 4  # programs from the bound up, before the range is halved
 _STEPS = (96, 64, 48, 32, 24, 16, 12, 8)  # of coarser grids, tried in turn until the variables fit
@@ -67,6 +71,19 @@ class _Search:
             np.array([move.start for move in moves], dtype=np.int64) * grid.unit_ps,
             np.array([move.reduces for move in moves], dtype=np.bool_),
         )
+
+    def decide(self) -> None:
+        """Look for the least time in the engine, for a share of the time that is left."""
+        left_s = _SHARE * max(0.01, self.ends - time.monotonic())
+        found = Decided(
+            self.problem, self.best, self.effort.enough_ps, replace(self.effort, time_limit_s=left_s)
+        )
+        found.climb()
+        self.programs += found.asked
+        self.best = found.best
+        if found.refuted_ps:
+            self.proven_ps = found.least_ps
+            self.proof = f"no schedule takes {found.refuted_ps} ps: a search through all of them ends without"
 
     def keep(self, schedule: Schedule) -> None:
         """Keep a schedule, made as tight as it can be, if it is faster."""
@@ -151,9 +168,10 @@ class Exact(Synthesizer):
             made = Restarts().synthesize(problem, replace(effort, time_limit_s=limit_s / 2))
             start, trials = made.schedule, made.trials
         search = _Search(problem, effort, ends, start)
-        if search.is_done:
+        if not search.is_done and len(problem.graph) * problem.collective.chunks**2 <= _MOST_PAIRS:
+            search.decide()
+        if search.is_done or not is_installed("highspy"):
             return _synthesis(search, trials)
-        load_highspy()
         places = Places.of(problem)
 
         def size(grid: Grid, steps: int) -> int:
@@ -204,11 +222,11 @@ def _run(search: _Search, models: Models, size: Callable[[Grid, int], int]) -> N
 def _synthesis(search: _Search, trials: int, among: str = "") -> Synthesis:
     best_ps = search.best.time_ps
     if search.proven_ps > search.effort.enough_ps:
-        why = f"{search.programs} programs of 0/1 variables{among}; {search.proof}"
+        why = f"{search.programs} times were asked for{among}; {search.proof}"
     elif best_ps <= search.effort.enough_ps:
         why = "a bound is met"
     else:
-        why = f"{search.programs} programs of 0/1 variables{among}, none decided in time"
+        why = f"{search.programs} times were asked for{among}, none decided in time"
     return Synthesis(
         search.best, "exact", trials + search.programs, search.proven_ps, search.proof + among, why
     )

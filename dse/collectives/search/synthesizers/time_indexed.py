@@ -53,7 +53,7 @@ class Grid:
             [(time + add) // unit_ps for time in column.tolist()]
             for column in (problem.arrival_ps, problem.held_ps)
         )
-        points = _sums({*arrival, *held} - {0}, until_ps // unit_ps)
+        points = sums({*arrival, *held} - {0}, until_ps // unit_ps)
         return cls(unit_ps, graph.nodes, ends, arrival, held, points)
 
     def between(self, first: int, last: int) -> list[int]:
@@ -112,7 +112,7 @@ class Places:
         return [group for group in groups.values() if len(group) > 1]
 
 
-def _sums(lengths: set[int], until: int) -> list[int]:
+def sums(lengths: set[int], until: int) -> list[int]:
     """All sums of lengths, each any number of times, up to `until`, in order."""
     reached = {0}
     for length in sorted(lengths, reverse=True):
