@@ -18,6 +18,7 @@ from dse.collectives.bounds.flows import flow_bound
 from dse.collectives.bounds.lags import lags_bound
 from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
+from dse.collectives.bounds.spreads import spread_bound
 from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.view import View
 from dse.collectives.bounds.weights import ways_bound
@@ -35,9 +36,9 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
     """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
-    Names are ingress, egress, distance, all_sends, crossings, lags, max_flow, cut, entry_window and ways.
-    A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
-    broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
+    Names are ingress, egress, distance, all_sends, crossings, lags, spread, max_flow, cut, entry_window and
+    ways. A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and
+    the broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
     once, which run backwards brings a chunk from the sum's place to every contributor.
 
     If every link takes a multiple of some time, so does a schedule whose sends start as early as their order
@@ -83,7 +84,7 @@ def _all_bounds(view: View) -> Iterator[Bound]:
     problem, deadline = view.problem, view.deadline
     nodes = list(node_bounds(view))
     simple = [*nodes]
-    for more in (distance_bound, all_sends_bound, crossings_bound, lags_bound):
+    for more in (distance_bound, all_sends_bound, crossings_bound, lags_bound, spread_bound):
         if not deadline.is_over:
             simple += more(view)
     yield from simple

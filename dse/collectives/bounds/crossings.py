@@ -6,15 +6,29 @@ part to part: G - 1 until a first part has all contributions, as each other part
 and one into each of those parts, later than these (Harary and Schwenk 1974, with parts as nodes). The links
 between parts deliver them all, none before it can have come to their start. What enters a part of switches
 that cannot add was sent by one other part, and is not counted.
+
+Where no switch copies or adds, call a chunk tight if it has no more messages than those. By when a first part
+knows all, each other part has sent one, which has all that its NPUs contribute: it waits for their sum, at
+least as long as sums of as many NPUs take to get to one (`spreads`). What it brings is new where it comes to,
+or goes on to, and is to spread there. Later each other part gets one message. It has all of the first part,
+which had sent nothing until then, and what is new in it is to spread. So the messages of tight chunks lie
+within T less both times. Each other chunk has one message more at least. With any number of tight chunks the
+links need time for all messages, and for those of tight chunks within theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dse.collectives.bounds.bound import Bound, Strongest
+from dse.collectives.bounds.bound import NEVER, Bound, Strongest
 from dse.collectives.bounds.sets import joined_parts
+from dse.collectives.bounds.spreads import Spreads
 from dse.collectives.bounds.view import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def crossings_bound(view: View) -> Iterator[Bound]:
@@ -28,15 +42,44 @@ def crossings_bound(view: View) -> Iterator[Bound]:
     for part in joined_parts(view):
         if view.deadline.is_over:
             break
-        parts = len(set(part[list(collective.members)].tolist()))
+        members = part[list(collective.members)].tolist()
+        parts = len(set(members))
         crosses = part[graph.sources] != part[graph.destinations]
-        need = 2 * (parts - 1) * collective.chunks
         crosses &= (np.bincount(part, graph.adds) > 0)[part[graph.destinations]]
-        time = view.deliveries_ps(crosses, need)
+        need = 2 * (parts - 1) * collective.chunks
+        time, text = view.deliveries_ps(crosses, need), ""
+        inside = _inside(view, min(map(members.count, set(members))))
+        if inside and parts > 1:
+            tight = _with_tight(view, crosses, parts, inside)
+            if tight > time:
+                text = f". Those of chunks that have no more wait, and are to spread, for {inside} ps in all"
+            time = max(time, tight)
         if parts > 1 and strongest.raised_to(time):
-            text = (
-                f"{need} messages are needed between {parts} clusters of NPUs on {int(crosses.sum())} links"
-            )
+            links = f"{int(crosses.sum())} links"
+            text = f"{need} messages are needed between {parts} clusters of NPUs on {links}{text}"
             found = Bound("crossings", time, (), text)
     if found is not None:
         yield found
+
+
+def _inside(view: View, npus: int) -> int:
+    """How long sums of so many NPUs take to get to one, and to come back to as many, at the least; or 0."""
+    graph, collective = view.problem.graph, view.problem.collective
+    into, out = Spreads.of(view, turned=True), Spreads.of(view)
+    if into is None or out is None or len(collective.members) != graph.npus:
+        return 0
+    ways = [spreads.times_to(npus, [0] * graph.npus) for spreads in (into, out)]
+    return sum(times[-1] for times in ways if len(times) == npus)
+
+
+def _with_tight(view: View, crosses: NDArray[np.bool_], parts: int, inside_ps: int) -> int:
+    """The least time over all numbers of chunks that are not tight."""
+    chunks, each = view.problem.collective.chunks, 2 * (parts - 1)
+    least = NEVER
+    for others in range(chunks + 1):
+        all_of_them = view.deliveries_ps(crosses, chunks * each + others)
+        if all_of_them >= least:
+            break
+        tight = view.deliveries_ps(crosses, (chunks - others) * each)
+        least = min(least, max(all_of_them, tight + inside_ps if others < chunks else 0))
+    return least

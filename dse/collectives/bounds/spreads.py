@@ -1,0 +1,188 @@
+"""A lower bound on how fast a chunk spreads from NPU to NPU, where no switch copies.
+
+An NPU that has a chunk passes it on by messages, one after the other on each of its links; a switch sends a
+message on to one place. So each NPU gets the chunk by a message of its own. Let an NPU with the chunk have
+brought m(t) messages to others by t, at most, over the links of the NPU that can bring most. If the first
+j - 1 NPUs have the chunk from t_1, t_2, … on, j have it no sooner than 1 + Σ m(t - t_i) is j (the postal
+model, Bar-Noy and Kipnis 1994).
+
+Let the NPUs be parted. A message from part to part gives the chunk to one NPU, and from there it spreads
+inside of the part as above, by messages inside of parts alone. After x such messages 1 + x parts have the
+chunk at most, and so no more NPUs than there are in the largest 1 + x parts.
+
+Of k chunks the last one leaves the root after k - 1 others have begun to, and spreads from then on.
+
+Backwards in time the same says how long sums of some NPUs take to get to one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+
+from dse.collectives.bounds.bound import Bound, Strongest
+from dse.collectives.bounds.view import View
+
+MOST_NPUS = 256
+_MOST_STEPS = 2_000_000  # of ways past switches, from every link
+_MOST_PARTS = 12  # ways to part NPUs
+
+
+def spread_bound(view: View) -> Iterator[Bound]:
+    """The strongest over parts that links of up to a time join, of a broadcast; nothing for others."""
+    collective, graph = view.problem.collective, view.problem.graph
+    if collective.kind != "broadcast" or collective.npus != len(collective.members):
+        return
+    spreads = Spreads.of(view)
+    if spreads is None:
+        return
+    held = [
+        time for time, node in zip(spreads.held, spreads.sources, strict=True) if node == collective.root_npu
+    ]
+    begins = _start_of(held, collective.chunks)
+    strongest, found = Strongest("spread"), None
+    for part in spreads.parts():
+        times = spreads.times_to(graph.npus, part)
+        if len(times) == graph.npus and strongest.raised_to(begins + times[-1]):
+            count = len(set(part))
+            text = (
+                f"a chunk begins to leave NPU {collective.root_npu} at {begins} ps or later. Each NPU gets it"
+                f" by a message of its own, and each of {count} clusters by one from another"
+            )
+            found = Bound("spread", strongest.time_ps, (), text)
+    if found is not None:
+        yield found
+
+
+def _start_of(held_ps: Sequence[int], number: int) -> int:
+    """When links that are free at 0 can start so many sends, at the earliest."""
+    starts = [(0, held) for held in sorted(held_ps)]
+    for _ in range(number - 1 if starts else 0):
+        start, held = starts[0]
+        heapq.heapreplace(starts, (start + held, held))
+    return starts[0][0] if starts else 0
+
+
+class Spreads:
+    """Messages from each NPU past switches: how long they take, over which link, to which NPUs."""
+
+    def __init__(self, view: View, *, turned: bool) -> None:
+        graph = view.problem.graph
+        ends = (graph.destinations, graph.sources) if turned else (graph.sources, graph.destinations)
+        self.npus = graph.npus
+        self.sources, self.heads = (column.tolist() for column in ends)
+        self.arrival = view.problem.arrival_ps.tolist()
+        self.held = view.problem.held_ps.tolist()
+        self._out: list[list[int]] = [[] for _ in range(graph.nodes)]
+        for link, node in enumerate(self.sources):
+            self._out[node].append(link)
+        self._past = {head: self._ways_past(head) for head in set(self.heads)}
+
+    @classmethod
+    def of(cls, view: View, *, turned: bool = False) -> Spreads | None:
+        """Those of a view, or on turned links; None where a switch copies (turned: adds) or NPUs are many."""
+        graph = view.problem.graph
+        switches = frozenset(range(graph.npus, graph.nodes))
+        if switches != (graph.cannot_add if turned else graph.cannot_copy):
+            return None
+        if not 1 < graph.npus <= MOST_NPUS or graph.nodes * len(graph) > _MOST_STEPS:
+            return None
+        return cls(view, turned=turned)
+
+    def _ways_past(self, head: int) -> dict[int, int]:
+        """The NPUs that a message at a node can come to past switches, and how long it takes."""
+        found, queue = {head: 0}, [(0, head)]
+        while queue:
+            time, node = heapq.heappop(queue)
+            if time > found[node] or node < self.npus:
+                continue
+            for link in self._out[node]:
+                there, to = time + self.arrival[link], self.heads[link]
+                if there < found.get(to, there + 1):
+                    found[to] = there
+                    heapq.heappush(queue, (there, to))
+        return {node: time for node, time in found.items() if node < self.npus}
+
+    def parts(self) -> Iterator[list[int]]:
+        """The part of each NPU where messages of up to a time join NPUs; at first all are one."""
+        ways = [
+            sorted(
+                (self.arrival[link] + time, other)
+                for link in self._out[npu]
+                for other, time in self._past_of(link)
+            )
+            for npu in range(self.npus)
+        ]
+        times = sorted({time for of_npu in ways for time, _ in of_npu})
+        part = list(range(self.npus))
+        yield [0] * self.npus
+        for limit in times[:: -(-len(times) // _MOST_PARTS) or 1]:
+            for npu, of_npu in enumerate(ways):
+                for time, other in of_npu:
+                    if time > limit:
+                        break
+                    one, two = sorted((part[npu], part[other]))
+                    if one != two:
+                        part = [one if number == two else number for number in part]
+            if len(set(part)) == 1:
+                return
+            yield part
+
+    def _past_of(self, link: int) -> Iterable[tuple[int, int]]:
+        """The NPUs that messages on a link come to, but for the sender."""
+        ways = self._past[self.heads[link]].items()
+        return ((other, time) for other, time in ways if other != self.sources[link])
+
+    def deliveries(self, part: Sequence[int], *, outside: bool) -> list[int]:
+        """When 1, 2, … messages of an NPU can be at others in its part, or outside of it: the least of all."""
+        least: list[int] = []
+        for npu in range(self.npus):
+            times = []
+            for link in self._out[npu]:
+                ways = [time for other, time in self._past_of(link) if (part[other] != part[npu]) == outside]
+                first = self.arrival[link] + min(ways, default=0)
+                times += [first + number * self.held[link] for number in range(len(ways))]
+            times.sort()
+            least = [*map(min, least, times), *least[len(times) :], *times[len(least) :]]
+        return least
+
+    def times_to(self, npus: int, part: Sequence[int]) -> list[int]:
+        """When 1, 2, … up to so many NPUs can have what one has at 0; fewer if no more can."""
+        sizes = sorted((part.count(number) for number in set(part)), reverse=True)
+        messages = self.deliveries(part, outside=False)
+        if len(sizes) == 1:
+            return _times(npus, [0], messages, sizes)
+        return _times(npus, self._inside(sizes[0], messages), self.deliveries(part, outside=True), sizes)
+
+    def _inside(self, npus: int, messages: Sequence[int]) -> list[int]:
+        return _times(npus, [0], messages, [npus])
+
+
+def _times(npus: int, each: Sequence[int], messages: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """When 1, 2, … so many NPUs have a chunk at the earliest.
+
+    Each NPU brings `messages` from when it has the chunk. A message gives it to NPUs after the times `each`,
+    as the first NPU does. They are no more than there are in as many parts as were reached, of these `sizes`.
+    """
+    found: list[int] = []
+    room, seeds, could = sizes[0], 1, 0
+    coming = [(time, -1, 0) for time in each]  # when, which message of an NPU, since when it has the chunk
+    while coming and len(found) < npus:
+        now = coming[0][0]
+        while coming and coming[0][0] == now:
+            _, number, since = heapq.heappop(coming)
+            if number < 0:
+                could += 1
+                continue
+            for time in each:
+                heapq.heappush(coming, (now + time, -1, 0))
+            if seeds < len(sizes):
+                room += sizes[seeds]
+            seeds += 1
+            if number + 1 < len(messages):
+                heapq.heappush(coming, (since + messages[number + 1], number + 1, since))
+        while len(found) < min(npus, could, room):
+            found.append(now)
+            if messages:
+                heapq.heappush(coming, (now + messages[0], 0, now))
+    return found

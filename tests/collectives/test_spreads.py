@@ -1,0 +1,143 @@
+"""How fast chunks spread by messages where switches copy nothing: by hand, and against all schedules."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dse.collectives import Collective, Problem
+from dse.collectives.bounds import lower_bounds
+from dse.collectives.check.checker import check
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
+from dse.inputs.networks import LinkGraph
+from tests.collectives.link_graphs import MIB, star
+
+FAST_PS, SLOW_PS = 7_340_506, 43_443_040  # a chunk over a link of 150 and of 25 GB/s
+
+
+def passive(graph: LinkGraph) -> LinkGraph:
+    switches = frozenset(range(graph.npus, graph.nodes))
+    return replace(graph, cannot_copy=switches, cannot_add=switches)
+
+
+def rails(nodes: int = 4, npus: int = 4) -> LinkGraph:
+    """Nodes of some NPUs around a fast switch; the NPUs of a place in all nodes around a slow one."""
+    count = nodes * npus
+    links = [(npu, count + npu // npus, 350, 150) for npu in range(count)]
+    links += [(npu, count + nodes + npu % npus, 1500, 25) for npu in range(count)]
+    links += [(b, a, ns, gbps) for a, b, ns, gbps in links]
+    return passive(LinkGraph.of(count, count + nodes + npus, links))
+
+
+def problem_on(graph: LinkGraph, name: str, chunks: int = 1) -> Problem:
+    return Problem(graph, Collective(name, graph.npus, chunks), Fraction(MIB))
+
+
+def bound_of(problem: Problem, name: str) -> int:
+    return {bound.name: bound.time_ps for bound in lower_bounds(problem)}[name]
+
+
+def test_eight_npus_around_a_switch_have_a_chunk_after_five_hops() -> None:
+    """1, 1, 2, 3, 5, 8 have it after 0 to 5 hops: a message takes two, and the next follows after one."""
+    problem = problem_on(passive(star(8)), "broadcast")
+    assert bound_of(problem, "spread") == 5 * 21_471_520
+    assert synthesize(problem, "auto", Effort(trials=2), compare=False).is_optimal
+
+
+def test_the_last_of_four_chunks_leaves_the_root_three_hops_later() -> None:
+    assert bound_of(problem_on(passive(star(8)), "broadcast", 4), "spread") == 8 * 21_471_520
+    assert bound_of(problem_on(passive(star(8)), "reduce", 4), "spread") == 8 * 21_471_520
+
+
+def test_a_broadcast_over_rails_crosses_to_a_node_and_spreads_there() -> None:
+    """The second NPU of the first node has it after 2 fast hops, the third after 3: so do others cross."""
+    problem = problem_on(rails(), "broadcast")
+    assert bound_of(problem, "spread") == 2 * SLOW_PS + 6 * FAST_PS
+
+
+def test_an_all_reduce_over_rails_needs_a_seventh_message_on_a_rail_or_waits_inside() -> None:
+    """Six on each rail would wait for sums of four NPUs, 4 fast hops, and for copies to four: 362.8 us."""
+    assert bound_of(problem_on(rails(), "all_reduce"), "crossings") == 8 * SLOW_PS
+    two = 3 * SLOW_PS + 2 * 2 * FAST_PS
+    assert bound_of(problem_on(rails(2, 2), "all_reduce"), "crossings") == two
+
+
+def test_switches_that_copy_or_add_have_no_such_bounds() -> None:
+    able = replace(rails(), cannot_copy=frozenset(), cannot_add=frozenset())
+    assert "spread" not in {bound.name for bound in lower_bounds(problem_on(able, "broadcast"))}
+    assert bound_of(problem_on(able, "all_reduce"), "crossings") == 4 * SLOW_PS
+
+
+def least_time_ps(problem: Problem, known_ps: int) -> int:
+    """The least time of a broadcast past switches that copy nothing, by all orders of all sends."""
+    graph, chunks = problem.graph, problem.collective.chunks
+    ends = list(zip(graph.sources.tolist(), graph.destinations.tolist(), strict=True))
+    times = list(zip(problem.arrival_ps.tolist(), problem.held_ps.tolist(), strict=True))
+    best = known_ps
+
+    def go_on(
+        free: list[int], has: dict[tuple[int, int], int], on_way: list[tuple[int, int, int]], since: int
+    ) -> None:
+        nonlocal best
+        missing = graph.npus * chunks - len(has)
+        if missing == 0:
+            best = min(best, max(has.values()))
+            return
+        for link, (there, to) in enumerate(ends):
+            arrival, held = times[link]
+            if there < graph.npus:
+                tokens = [(there, chunk, at) for (npu, chunk), at in has.items() if npu == there]
+            else:
+                tokens = sorted({token for token in on_way if token[0] == there})
+            for token in tokens:
+                _, chunk, at = token
+                start = max(free[link], at)
+                if start < since or start + arrival >= best or (to, chunk) in has:
+                    continue
+                left = list(on_way)
+                if there >= graph.npus:
+                    left.remove(token)
+                elif len(on_way) == missing:
+                    continue
+                later = [*free[:link], start + held, *free[link + 1 :]]
+                if to < graph.npus:
+                    go_on(later, {**has, (to, chunk): start + arrival}, left, start)
+                else:
+                    go_on(later, has, [*left, (to, chunk, start + arrival)], start)
+
+    go_on([0] * len(ends), {(problem.collective.root, chunk): 0 for chunk in range(chunks)}, [], 0)
+    return best
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(0, 2), st.integers(1, 2))
+def test_no_schedule_at_all_is_faster_than_the_bounds(
+    seed: int, npus: int, switches: int, chunks: int
+) -> None:
+    rng = random.Random(seed)
+    order = rng.sample(range(npus), npus)
+    pairs = {(u, npus + i) for i in range(switches) for u in rng.sample(order, rng.randint(1, npus))}
+    pairs |= {(b, a) for a, b in pairs} | set(zip(order, (*order[1:], order[0]), strict=True))
+    kinds = ((0, 100), (0, 50), (3000, 100), (500, 400))
+    graph = passive(
+        LinkGraph.of(npus, npus + switches, [(u, v, *rng.choice(kinds)) for u, v in sorted(pairs)])
+    )
+    problem = problem_on(graph, "broadcast", chunks if npus < 4 else 1)
+    made = synthesize(problem, "fast", Effort(trials=1), compare=False).schedule
+    assert check(made).is_valid
+    least = least_time_ps(problem, made.time_ps)
+    assert all(bound.time_ps <= least for bound in lower_bounds(problem))
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+@pytest.mark.parametrize("npus", [2, 3])
+def test_all_reduces_over_rails_take_no_less_than_their_bounds(nodes: int, npus: int) -> None:
+    problem = problem_on(rails(nodes, npus), "all_reduce")
+    made = synthesize(problem, "auto", Effort(trials=2), compare=False).schedule
+    assert all(bound.time_ps <= made.time_ps for bound in lower_bounds(problem))
