@@ -8,7 +8,8 @@ model, Bar-Noy and Kipnis 1994).
 
 Let the NPUs be parted. A message from part to part gives the chunk to one NPU, and from there it spreads
 inside of the part as above, by messages inside of parts alone. After x such messages 1 + x parts have the
-chunk at most, and so no more NPUs than there are in the largest 1 + x parts.
+chunk at most, and so no more NPUs than there are in the largest 1 + x parts. Such messages are those of all
+NPUs that have it, or, in a bound of its own, of those with links out of their part, once the part is reached.
 
 Of k chunks the last one leaves the root after k - 1 others have begun to, and spreads from then on.
 
@@ -80,7 +81,7 @@ class Spreads:
 
     @classmethod
     def of(cls, view: View, *, turned: bool = False) -> Spreads | None:
-        """Those of a view, or on turned links; None where a switch copies (turned: adds) or NPUs are many."""
+        """Return the messages of a view, or on turned links; None where a switch copies (turned: adds) or NPUs are many."""
         graph = view.problem.graph
         switches = frozenset(range(graph.npus, graph.nodes))
         if switches != (graph.cannot_add if turned else graph.cannot_copy):
@@ -134,7 +135,7 @@ class Spreads:
         return ((other, time) for other, time in ways if other != self.sources[link])
 
     def deliveries(self, part: Sequence[int], *, outside: bool) -> list[int]:
-        """When 1, 2, … messages of an NPU can be at others in its part, or outside of it: the least of all."""
+        """When 1, 2, … messages of an NPU can be at others, in its part or outside: the least of all."""
         least: list[int] = []
         for npu in range(self.npus):
             times = []
@@ -148,25 +149,40 @@ class Spreads:
 
     def times_to(self, npus: int, part: Sequence[int]) -> list[int]:
         """When 1, 2, … up to so many NPUs can have what one has at 0; fewer if no more can."""
-        sizes = sorted((part.count(number) for number in set(part)), reverse=True)
+        members = [[npu for npu, number in enumerate(part) if number == own] for own in set(part)]
+        sizes = sorted(map(len, members), reverse=True)
         messages = self.deliveries(part, outside=False)
         if len(sizes) == 1:
-            return _times(npus, [0], messages, sizes)
-        return _times(npus, self._inside(sizes[0], messages), self.deliveries(part, outside=True), sizes)
+            return _times(npus, [0], messages, sizes, None)
+        inside = _times(sizes[0], [0], messages, sizes[:1], None)
+        outside = self.deliveries(part, outside=True)
+        senders = max(sum(self._leaves_part(npu, part) for npu in of_part) for of_part in members)
+        ways = (_times(npus, inside, outside, sizes, count) for count in (None, senders))
+        return [max(times) for times in zip(*ways, strict=False)]
 
-    def _inside(self, npus: int, messages: Sequence[int]) -> list[int]:
-        return _times(npus, [0], messages, [npus])
+    def _leaves_part(self, npu: int, part: Sequence[int]) -> bool:
+        """Whether messages of an NPU can go to other parts."""
+        return any(part[other] != part[npu] for link in self._out[npu] for other, _ in self._past_of(link))
 
 
-def _times(npus: int, each: Sequence[int], messages: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """When 1, 2, … so many NPUs have a chunk at the earliest.
+def _times(
+    npus: int, each: Sequence[int], messages: Sequence[int], sizes: Sequence[int], senders: int | None
+) -> list[int]:
+    """When 1, 2, … up to so many NPUs have a chunk at the earliest.
 
-    Each NPU brings `messages` from when it has the chunk. A message gives it to NPUs after the times `each`,
-    as the first NPU does. They are no more than there are in as many parts as were reached, of these `sizes`.
+    An NPU brings `messages` from when it has the chunk; or, if said, so many `senders` of a part from when
+    one of it has it. A message gives it to NPUs after the times `each`, as the first NPU does. They are no
+    more than there are in as many parts as were reached, of these `sizes`.
     """
     found: list[int] = []
     room, seeds, could = sizes[0], 1, 0
     coming = [(time, -1, 0) for time in each]  # when, which message of an NPU, since when it has the chunk
+
+    def send(now: int, count: int) -> None:
+        for _ in range(count if messages else 0):
+            heapq.heappush(coming, (now + messages[0], 0, now))
+
+    send(0, senders or 0)
     while coming and len(found) < npus:
         now = coming[0][0]
         while coming and coming[0][0] == now:
@@ -178,11 +194,12 @@ def _times(npus: int, each: Sequence[int], messages: Sequence[int], sizes: Seque
                 heapq.heappush(coming, (now + time, -1, 0))
             if seeds < len(sizes):
                 room += sizes[seeds]
+                send(now, senders or 0)
             seeds += 1
             if number + 1 < len(messages):
                 heapq.heappush(coming, (since + messages[number + 1], number + 1, since))
         while len(found) < min(npus, could, room):
             found.append(now)
-            if messages:
-                heapq.heappush(coming, (now + messages[0], 0, now))
+            if senders is None:
+                send(now, 1)
     return found
