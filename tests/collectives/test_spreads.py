@@ -61,6 +61,20 @@ def test_a_broadcast_over_rails_crosses_to_a_node_and_spreads_there() -> None:
     assert bound_of(problem, "spread") == 2 * SLOW_PS + 6 * FAST_PS
 
 
+def test_twelve_messages_of_four_chunks_leave_a_node_over_four_rails() -> None:
+    """The third one over the rail of the second NPU, which has a chunk after 2 fast hops, is the twelfth."""
+    assert bound_of(problem_on(rails(), "broadcast", 4), "spread") == 2 * FAST_PS + 4 * SLOW_PS
+
+
+def test_messages_leave_a_node_over_the_link_of_one_npu() -> None:
+    """Three nodes of two NPUs, of which one of each has a link to a switch: the root serves both others."""
+    pairs = [(0, 1, 0, 100), (2, 3, 0, 100), (4, 5, 0, 100), (0, 6, 0, 10), (2, 6, 0, 10), (4, 6, 0, 10)]
+    links = [*pairs, *((b, a, ns, gbps) for a, b, ns, gbps in pairs)]
+    problem = Problem(passive(LinkGraph.of(6, 7, links)), Collective("broadcast", 6), Fraction(1_000_000))
+    assert bound_of(problem, "spread") == 310_000_000
+    assert synthesize(problem, "auto", Effort(trials=2), compare=False).is_optimal
+
+
 def test_an_all_reduce_over_rails_needs_a_seventh_message_on_a_rail_or_waits_inside() -> None:
     """Six on each rail would wait for sums of four NPUs, 4 fast hops, and for copies to four: 362.8 us."""
     assert bound_of(problem_on(rails(), "all_reduce"), "crossings") == 8 * SLOW_PS

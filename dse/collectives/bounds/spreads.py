@@ -11,7 +11,8 @@ inside of the part as above, by messages inside of parts alone. After x such mes
 chunk at most, and so no more NPUs than there are in the largest 1 + x parts. Such messages are those of all
 NPUs that have it, or, in a bound of its own, of those with links out of their part, once the part is reached.
 
-Of k chunks the last one leaves the root after k - 1 others have begun to, and spreads from then on.
+Of k chunks the last one leaves the root after k - 1 others have begun to, and spreads from then on. And k
+times as many messages are needed, in all and from part to part, of NPUs that have any chunk.
 
 Backwards in time the same says how long sums of some NPUs take to get to one.
 """
@@ -43,12 +44,20 @@ def spread_bound(view: View) -> Iterator[Bound]:
     begins = _start_of(held, collective.chunks)
     strongest, found = Strongest("spread"), None
     for part in spreads.parts():
-        times = spreads.times_to(graph.npus, part)
-        if len(times) == graph.npus and strongest.raised_to(begins + times[-1]):
-            count = len(set(part))
+        times, count = spreads.times_to(graph.npus, part), len(set(part))
+        if len(times) < graph.npus:
+            continue
+        if strongest.raised_to(begins + times[-1]):
             text = (
                 f"a chunk begins to leave NPU {collective.root_npu} at {begins} ps or later. Each NPU gets it"
                 f" by a message of its own, and each of {count} clusters by one from another"
+            )
+            found = Bound("spread", strongest.time_ps, (), text)
+        need = collective.chunks * ((count if count > 1 else graph.npus) - 1)
+        if strongest.raised_to(spreads.time_of(need, times, part, collective.chunks)):
+            between = f"{count} clusters" if count > 1 else "NPUs"
+            text = (
+                f"{need} messages between {between} are needed, and few NPUs have something to send at first"
             )
             found = Bound("spread", strongest.time_ps, (), text)
     if found is not None:
@@ -81,7 +90,7 @@ class Spreads:
 
     @classmethod
     def of(cls, view: View, *, turned: bool = False) -> Spreads | None:
-        """Return the messages of a view, or on turned links; None where a switch copies (turned: adds) or NPUs are many."""
+        """Return those of a view; None where a switch copies (on turned links: adds) or NPUs are many."""
         graph = view.problem.graph
         switches = frozenset(range(graph.npus, graph.nodes))
         if switches != (graph.cannot_add if turned else graph.cannot_copy):
@@ -134,7 +143,7 @@ class Spreads:
         ways = self._past[self.heads[link]].items()
         return ((other, time) for other, time in ways if other != self.sources[link])
 
-    def deliveries(self, part: Sequence[int], *, outside: bool) -> list[int]:
+    def deliveries(self, part: Sequence[int], *, outside: bool, chunks: int = 1) -> list[int]:
         """When 1, 2, … messages of an NPU can be at others, in its part or outside: the least of all."""
         least: list[int] = []
         for npu in range(self.npus):
@@ -142,7 +151,7 @@ class Spreads:
             for link in self._out[npu]:
                 ways = [time for other, time in self._past_of(link) if (part[other] != part[npu]) == outside]
                 first = self.arrival[link] + min(ways, default=0)
-                times += [first + number * self.held[link] for number in range(len(ways))]
+                times += [first + number * self.held[link] for number in range(chunks * len(ways))]
             times.sort()
             least = [*map(min, least, times), *least[len(times) :], *times[len(least) :]]
         return least
@@ -159,6 +168,23 @@ class Spreads:
         senders = max(sum(self._leaves_part(npu, part) for npu in of_part) for of_part in members)
         ways = (_times(npus, inside, outside, sizes, count) for count in (None, senders))
         return [max(times) for times in zip(*ways, strict=False)]
+
+    def time_of(self, need: int, since: Sequence[int], part: Sequence[int], chunks: int) -> int:
+        """When NPUs with chunks since some times can have brought so many messages, to other parts if any.
+
+        0 if they never can.
+        """
+        messages = self.deliveries(part, outside=len(set(part)) > 1, chunks=chunks)
+        coming = [(time + messages[0], 0, time) for time in since] if messages else []
+        heapq.heapify(coming)
+        now = 0
+        for _ in range(need):
+            if not coming:
+                return 0
+            now, number, time = heapq.heappop(coming)
+            if number + 1 < len(messages):
+                heapq.heappush(coming, (time + messages[number + 1], number + 1, time))
+        return now
 
     def _leaves_part(self, npu: int, part: Sequence[int]) -> bool:
         """Whether messages of an NPU can go to other parts."""
