@@ -89,6 +89,16 @@ def test_the_exact_search_finds_what_enumeration_finds() -> None:
     assert of_several_stages > CASES // 10
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.01, 0.1])
+def test_no_bound_of_tables_alone_is_above_what_enumeration_finds(gap: float) -> None:
+    random = Random(977)
+    for case in range(CASES // 3):
+        question = random_inputs(random).question()
+        least_s, _, count = question.enumerate()
+        _, bound_s, *_ = question.search(float("inf"), gap, 0, 1, None, None)
+        assert not count or bound_s <= least_s * (1 + 1e-9), case
+
+
 def sweeps_best_s(problem: PlanProblem) -> float:
     """The fastest plan of the sweep over the only type that fits its memory."""
     assert problem.steps is not None

@@ -1,6 +1,7 @@
 #include "planner/steps/options.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostUnits = 32;
 constexpr double kRounding = 1 + 1e-12;
+constexpr double kAlmost = 1 + 3e-3;
 
 /// Bytes of a stage as a line over layers and micro-batches in flight: exact, for all parts are lines.
 class MemoryLines {
@@ -62,11 +64,17 @@ Shape shape_of(const step::Chunk& chunk) {
     return shape;
 }
 
-void fill(const Question& question, const Ranges& ranges, const Rounds& rounds, std::int64_t most_in_flight,
-          Option& option) {
+void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_flight, Option& option) {
     Way& way = *option.way;
+    option.least_send_s = step::kInfinite;
+    for (std::uint32_t type = 0; type < question.types.size(); ++type) {
+        // Messages of two stages are the fastest that there are.
+        option.sends_s.push_back(type == option.choice.type
+                                     ? way.send_s(2, way.gpus())
+                                     : way.far_send_s(question.gpu_gbps(option.choice.type, type)));
+        option.least_send_s = std::min(option.least_send_s, option.sends_s.back());
+    }
     const double capacity = question.types[option.choice.type].memory_bytes;
-    const auto batches = static_cast<double>(rounds.count);
     std::map<Shape, MemoryLines> lines;
     for (const Ranges::Class& klass : ranges.classes()) {
         const step::Chunk chunk = chunk_of(question, way.plan(), klass.part);
@@ -76,18 +84,51 @@ void fill(const Question& question, const Ranges& ranges, const Rounds& rounds, 
         cell.most_in_flight = known->second.most_in_flight(chunk, capacity, most_in_flight);
         if (cell.most_in_flight != 0) {
             const StageFigures own = way.figures(chunk);
-            // Messages of two stages are the fastest that there are.
-            const double send_s = klass.part.is_last ? 0.0 : way.send_s(2, way.gpus());
+            const step::Plan& plan = way.plan();
             cell.forward_s = own.forward_s;
-            cell.pass_s = own.both_s() + 2 * send_s;
-            cell.step_s = batches * own.both_s() + own.optimizer_s;
-            if (klass.part.is_first) {
-                cell.step_s += std::max(0.0, own.exposed_s(way.rounds()));
-                cell.step_s += step::gather_seen_s(own.gather_s, own.gather_s, 0.0, own.forward_s, true);
+            cell.backward_s = own.backward_s;
+            if (plan.zero_stage != 3) {
+                cell.exposed_s = plan.overlap_dp ? own.exposed_s(way.rounds()) : own.reduce_s;
             }
+            cell.tail_s = own.optimizer_s + step::gather_seen_s(own.gather_s, own.gather_s, 0.0,
+                                                                own.forward_s, plan.overlap_dp);
         }
         option.cells.push_back(cell);
     }
+}
+
+/// Whether a choice is at least as good as another in all that counts.
+bool is_as_good(const Choice& one, const Choice& other, std::size_t types) {
+    if (one.cell.forward_s > other.cell.forward_s || one.cell.backward_s > other.cell.backward_s ||
+        one.cell.exposed_s > other.cell.exposed_s || one.cell.tail_s > other.cell.tail_s ||
+        one.cell.most_in_flight < other.cell.most_in_flight) {
+        return false;
+    }
+    return std::equal(one.sends_s, one.sends_s + types, other.sends_s, std::less_equal<>());
+}
+
+/// Choices of which one stands for all with almost the same passes: no slower in any time than these.
+std::vector<Choice> merged(std::vector<Choice> choices, std::size_t types) {
+    std::vector<Choice> found;
+    std::sort(choices.begin(), choices.end(),
+              [](const Choice& one, const Choice& other) { return one.cell.both_s() < other.cell.both_s(); });
+    for (const Choice& own : choices) {
+        const auto same = std::find_if(found.begin(), found.end(), [&](const Choice& one) {
+            return own.cell.both_s() <= one.cell.both_s() * kAlmost &&
+                   std::equal(one.sends_s, one.sends_s + types, own.sends_s, std::less_equal<>());
+        });
+        if (same == found.end()) {
+            found.push_back(own);
+            continue;
+        }
+        Cell& cell = same->cell;
+        cell.forward_s = std::min(cell.forward_s, own.cell.forward_s);
+        cell.backward_s = std::min(cell.backward_s, own.cell.backward_s);
+        cell.exposed_s = std::min(cell.exposed_s, own.cell.exposed_s);
+        cell.tail_s = std::min(cell.tail_s, own.cell.tail_s);
+        cell.most_in_flight = std::max(cell.most_in_flight, own.cell.most_in_flight);
+    }
+    return found;
 }
 
 }  // namespace
@@ -130,69 +171,83 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
     : rounds_(rounds),
       most_in_flight_(std::min(rounds.count, most_stages)),
       classes_(ranges.classes().size()) {
-    std::vector<std::vector<double>> seconds;  // x GPUs, by type and kind of layer
+    std::vector<std::vector<double>> work;  // seconds x GPUs, by type and kind of layer
     for (std::uint32_t type = 0; type < question.types.size(); ++type) {
         auto& groups = groups_.emplace_back();
         auto& best = best_.emplace_back();
-        std::vector<double> least(question.model->kinds.size(), step::kInfinite);
+        auto& least = work.emplace_back(question.model->kinds.size(), step::kInfinite);
+        std::int64_t unit = 0;
         for (const std::int64_t gpus : group_sizes(question.types[type])) {
-            Group group{gpus, {}};
+            unit = std::gcd(unit, gpus);
+            Group group{gpus, {}, {}, {}};
             for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
                 const step::Plan& plan = question.modes[type][mode];
                 if (gpus % (plan.tp * plan.cp) != 0) continue;
                 const StageChoice choice{type, mode, gpus / (plan.tp * plan.cp), 0};
                 Way* way = ways.find(choice, rounds, true);
                 if (way == nullptr) continue;
-                Option option{choice, way, {}};
-                fill(question, ranges, rounds, most_in_flight_, option);
+                Option option{choice, way, {}, {}, 0.0};
+                fill(question, ranges, most_in_flight_, option);
                 for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
                     if (question.model->kinds[kind].is_prediction) continue;
                     step::Chunk one{{{kind, 1}}, false, false, 0};
                     if (way->plan().recompute != step::Recompute::kNone) one.repeated = 1;
-                    const double work = way->figures(one).both_s() * static_cast<double>(rounds.count * gpus);
-                    least[kind] = std::min(least[kind], work);
+                    const double own = way->figures(one).both_s() * static_cast<double>(rounds.count * gpus);
+                    least[kind] = std::min(least[kind], own);
                 }
                 group.options.push_back(std::move(option));
             }
-            std::vector<Best> table(static_cast<std::size_t>(most_in_flight_) * classes_);
-            for (std::uint32_t number = 0; number < group.options.size(); ++number) {
-                for (std::size_t klass = 0; klass < classes_; ++klass) {
-                    const Cell& cell = group.options[number].cells[klass];
-                    for (std::int32_t flight = 0; flight < cell.most_in_flight; ++flight) {
-                        Best& at = table[static_cast<std::size_t>(flight) * classes_ + klass];
-                        at.pass_s = std::min(at.pass_s, cell.pass_s);
-                        at.waiting_s = std::min(at.waiting_s, cell.step_s - flight * cell.forward_s);
-                        if (cell.step_s < at.step_s) {
-                            at.step_s = cell.step_s;
-                            at.option = number;
-                        }
-                    }
-                }
-            }
             groups.push_back(std::move(group));
-            best.push_back(std::move(table));
         }
-        seconds.push_back(std::move(least));
+        for (Group& group : groups) choose(group, best);
+        unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
+        units_.push_back(question.types[type].gpus / unit_gpus_.back());
     }
-    // The first type that can run the model is the reference.
+    bound(question, work);
+}
+
+void Options::choose(Group& group, std::vector<Best>& best) const {
+    for (std::size_t klass = 0; klass < classes_; ++klass) {
+        auto& kept = group.choices.emplace_back();
+        Best& least = best.emplace_back();
+        for (std::uint32_t number = 0; number < group.options.size(); ++number) {
+            const Option& option = group.options[number];
+            const Choice own{option.cells[klass], number, option.sends_s.data()};
+            if (own.cell.most_in_flight == 0) continue;
+            if (own.cell.most_in_flight >= std::min<std::int64_t>(2, most_in_flight_)) {
+                least.both_s = std::min(least.both_s, own.cell.both_s());
+                least.pass_s = std::min(least.pass_s, own.cell.both_s() + 2 * option.least_send_s);
+            }
+            const auto beats = [&](const Choice& one) { return is_as_good(one, own, types()); };
+            if (std::any_of(kept.begin(), kept.end(), beats)) continue;
+            std::erase_if(kept, [&](const Choice& one) { return is_as_good(own, one, types()); });
+            kept.push_back(own);
+        }
+        group.merged.push_back(merged(kept, types()));
+    }
+}
+
+void Options::bound(const Question& question, const std::vector<std::vector<double>>& work) {
     const auto finite = [](const std::vector<double>& of) {
         return std::any_of(of.begin(), of.end(), [](double each) { return each < step::kInfinite; });
     };
-    const auto reference = std::find_if(seconds.begin(), seconds.end(), finite);
-    speeds_.assign(seconds.size(), 0.0);
-    work_.assign(1, 0.0);
+    // GPUs of a type are at most as fast, in those of a reference type, as at their best kind of layer.
+    const auto reference = std::find_if(work.begin(), work.end(), finite);
+    if (reference == work.end()) return;
+    double speed = 0.0, seconds = 0.0;
+    for (std::size_t type = 0; type < work.size(); ++type) {
+        double fastest = 0.0;
+        for (std::size_t kind = 0; kind < work[type].size(); ++kind) {
+            if (work[type][kind] == step::kInfinite) continue;
+            fastest = std::max(fastest, (*reference)[kind] / work[type][kind]);
+        }
+        speed += static_cast<double>(question.types[type].gpus) * fastest;
+    }
     for (const step::Run& run : question.model->runs) {
         if (question.model->kinds[run.kind].is_prediction) continue;
-        const double each = reference == seconds.end() ? step::kInfinite : (*reference)[run.kind];
-        for (std::int64_t i = 0; i < run.count; ++i) work_.push_back(work_.back() + each);
+        seconds += static_cast<double>(run.count) * (*reference)[run.kind];
     }
-    if (reference == seconds.end()) return;
-    for (std::size_t type = 0; type < seconds.size(); ++type) {
-        for (std::size_t kind = 0; kind < seconds[type].size(); ++kind) {
-            if (seconds[type][kind] == step::kInfinite) continue;
-            speeds_[type] = std::max(speeds_[type], (*reference)[kind] / seconds[type][kind]);
-        }
-    }
+    least_s_ = seconds / speed;
 }
 
 std::vector<Rounds> rounds_of(const Question& question) {

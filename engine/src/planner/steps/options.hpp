@@ -29,32 +29,43 @@ private:
     std::vector<std::uint32_t> numbers_;
 };
 
-/// A stage of a class of ranges: its time, a bound on the step, and for how many micro-batches it has memory.
+/// A stage of a class of ranges, and for how many micro-batches it has memory.
 struct Cell {
-    double pass_s = 0.0;  ///< for which other stages wait: both passes and their messages
-    double step_s = 0.0;  ///< the least that a step takes after the first pass reaches this stage
-    double forward_s = 0.0;
+    double forward_s = 0.0, backward_s = 0.0;
+    double exposed_s = 0.0;  ///< the least that its gradients take after its last backward pass
+    double tail_s = 0.0;     ///< updates, and the gathering that no pass of stages before hides
     std::int32_t most_in_flight = 0;
+
+    double both_s() const { return forward_s + backward_s; }
 };
 
-/// A way with its cells, by class.
+/// A way with its cells, by class, and messages to a next stage of each type.
 struct Option {
     StageChoice choice;
     Way* way = nullptr;
     std::vector<Cell> cells;
+    std::vector<double> sends_s;
+    double least_send_s = 0.0;
 };
 
-/// Options of a type on so many GPUs, and the least of their cells.
+/// A cell of an option that no other of its group beats in all its times and in memory.
+struct Choice {
+    Cell cell;
+    std::uint32_t option = 0;
+    const double* sends_s = nullptr;  ///< by type
+};
+
+/// Options of a type on so many GPUs.
 struct Group {
     std::int64_t gpus = 0;
     std::vector<Option> options;
+    std::vector<std::vector<Choice>> choices;  ///< by class
+    std::vector<std::vector<Choice>> merged;   ///< those of almost equal passes are one with the best of each
 };
 
+/// The least times of a stage, if at least two micro-batches are in flight where there are two.
 struct Best {
-    double pass_s = step::kInfinite, step_s = step::kInfinite;
-    double waiting_s =
-        step::kInfinite;       ///< of `step_s` less the forward passes before the first backward one
-    std::uint32_t option = 0;  ///< of the least `step_s`
+    double both_s = step::kInfinite, pass_s = step::kInfinite;
 };
 
 /// All options with rounds of micro-batches.
@@ -63,36 +74,50 @@ public:
     Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
             std::int64_t most_stages);
 
+    std::size_t types() const { return groups_.size(); }
+    /// GPUs of a type are counted in units, of which all its groups are multiples.
+    std::int64_t unit_gpus(std::uint32_t type) const { return unit_gpus_[type]; }
+    std::int64_t units(std::uint32_t type) const { return units_[type]; }
     const std::vector<Group>& groups(std::uint32_t type) const { return groups_[type]; }
-    const Best& best(std::uint32_t type, std::size_t group, std::int64_t in_flight,
-                     std::uint32_t klass) const {
-        return best_[type][group][static_cast<std::size_t>(in_flight - 1) * classes_ + klass];
+    const Best& best(std::uint32_t type, std::size_t group, std::uint32_t klass) const {
+        return best_[type][group * classes_ + klass];
     }
-    /// How fast GPUs of a type are at most, in those of a reference type.
-    double speed(std::uint32_t type, std::int64_t gpus) const {
-        return static_cast<double>(gpus) * speeds_[type];
-    }
-    /// The least time of the layers before `end` on GPUs of a speed, however they share them.
-    double least_s(double of_gpus, std::int64_t end) const {
-        return end == 0 ? 0.0 : work_[static_cast<std::size_t>(end)] / of_gpus;
-    }
-    /// The most layers, from the first on, that GPUs of a speed finish in less than a time.
-    std::int64_t most_layers(double of_gpus, double seconds) const {
-        const auto end = std::lower_bound(work_.begin(), work_.end(), seconds * of_gpus);
-        return std::max<std::int64_t>(0, end - work_.begin() - 1);
-    }
+    /// The least time of all micro-batches on all GPUs, however these share them.
+    double least_s() const { return least_s_; }
     const Rounds& rounds() const { return rounds_; }
     std::int64_t micro_batches() const { return rounds_.count; }
-    std::int64_t most_in_flight() const { return most_in_flight_; }
+
+    /// The least time from the first pass of a stage to its last, where `in_flight` stages are left, itself
+    /// among them; the first micro-batch returns `first_s`, the last `last_s` after it was passed on.
+    ///
+    /// Passes of a stage follow each other, and a micro-batch returns to it after the later stages: any chain
+    /// of such passes is a lower bound. With n micro-batches in flight the stage runs n forward passes, then
+    /// a backward and a forward one by turns, then n backward ones. The first backward pass waits for n
+    /// forward ones or for the way of the first micro-batch; the last one for n backward passes or for the
+    /// way of the last micro-batch. The chain between is busy.
+    double core_s(const Cell& cell, std::int64_t in_flight, double first_s, double last_s) const {
+        const auto ahead = static_cast<double>(in_flight - 1);
+        const double forward_s = ahead * cell.forward_s, backward_s = ahead * cell.backward_s;
+        if (in_flight == rounds_.count) {  // no forward pass follows the first backward one
+            return cell.both_s() +
+                   std::max({first_s + backward_s, last_s + forward_s, forward_s + backward_s});
+        }
+        return static_cast<double>(rounds_.count - in_flight + 1) * cell.both_s() +
+               std::max(first_s, forward_s) + std::max(last_s, backward_s);
+    }
 
 private:
+    void choose(Group& group, std::vector<Best>& best) const;
+    /// Of one micro-batch of a model on all GPUs, from seconds x GPUs of each type and kind of layer.
+    void bound(const Question& question, const std::vector<std::vector<double>>& work);
+
     Rounds rounds_;
     std::int64_t most_in_flight_;
     std::size_t classes_;
+    std::vector<std::int64_t> unit_gpus_, units_;
     std::vector<std::vector<Group>> groups_;
-    std::vector<std::vector<std::vector<Best>>> best_;  // by type, group, and (in flight, class)
-    std::vector<double> work_;    // of the layers before each, in seconds x GPUs of the reference type
-    std::vector<double> speeds_;  // of a GPU of each type, at its best kind of layer
+    std::vector<std::vector<Best>> best_;  // by type, and (group, class)
+    double least_s_ = step::kInfinite;
 };
 
 /// Rounds that divide the batch, and those of replicas that fill a type where at most an eighth of them is

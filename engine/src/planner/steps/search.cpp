@@ -1,8 +1,9 @@
 #include "planner/steps/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <numeric>
+#include <utility>
 
 #include "planner/steps/table.hpp"
 
@@ -15,6 +16,9 @@ constexpr std::uint64_t kFewNeighbours = 200;    // that are priced of a new bes
 constexpr std::uint64_t kManyNeighbours = 3000;  // of the best plans in the end
 constexpr std::size_t kImproved = 4;             // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
+constexpr std::array kSteps{0.3, 0.06, 0.01};  // by precision, once tables are not small
+constexpr std::uint64_t kFewLabels = 100'000;
+constexpr double kLastStep = 16.0;
 
 /// The fastest plan of each list of types and number of micro-batches.
 class Ranking {
@@ -52,21 +56,13 @@ private:
     double best_s_;
 };
 
-std::vector<TypeOrder> orders_of(std::size_t types) {
-    TypeOrder order(types);
-    std::iota(order.begin(), order.end(), 0U);
-    std::vector<TypeOrder> found;
-    do {
-        found.push_back(order);
-    } while (std::next_permutation(order.begin(), order.end()));
-    return found;
-}
-
-/// Plans of one number of micro-batches and one order of types.
+/// Plans of one number of micro-batches.
 struct Block {
     Rounds rounds;
-    const TypeOrder* order = nullptr;
     double bound_s = 0.0;
+    double step = kSteps[0];    ///< the share by which the next table looks above the bound
+    std::size_t precision = 0;  ///< of that table
+    bool is_open = true;        ///< whether a higher target of tables may raise the bound
 };
 
 class Search {
@@ -76,12 +72,10 @@ public:
           limits_(limits),
           ranges_(question),
           ways_(question),
-          ranking_(limits.incumbent_s),
-          orders_(orders_of(question.types.size())) {
+          ranking_(limits.incumbent_s) {
         std::int64_t gpus = 0;
         for (const GpuType& type : question.types) {
             gpus += type.gpus;
-            all_.push_back(type.gpus);
         }
         most_stages_ = std::min({kMostStages, ranges_.layers(), gpus});
     }
@@ -89,12 +83,15 @@ public:
     SearchResult result() {
         const std::vector<Rounds> all = rounds_of(question_);
         for (const Rounds& rounds : all) single_stages(rounds);
-        std::vector<Block> blocks = bounded(all);
+        std::vector<Block> blocks;
+        for (const Rounds& rounds : all) blocks.push_back({rounds, options_of(rounds).least_s()});
+        raise(blocks);
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
+        raise(blocks);
         std::stable_sort(blocks.begin(), blocks.end(),
                          [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
         for (Block& block : blocks) {
-            if (block.bound_s < ranking_.best_s() * kLeastGain) enumerate(block);
+            if (block.bound_s < goal_s()) enumerate(block);
         }
         SearchResult found;
         found.plans = ranking_.fastest(limits_.keep);
@@ -125,45 +122,42 @@ private:
         }
     }
 
-    /// Bounds every block, and prices and improves the plans of its least bounds.
-    std::vector<Block> bounded(const std::vector<Rounds>& all) {
-        std::vector<Block> blocks;
-        std::vector<std::pair<double, Rounds>> by_work;
-        for (const Rounds& rounds : all) {
-            const double work_s = least_s(options_of(rounds));
-            const auto stages = static_cast<double>(std::max<std::size_t>(2, question_.types.size()));
-            by_work.emplace_back(work_s * (1 + (stages - 1) / static_cast<double>(rounds.count)), rounds);
-        }
-        std::sort(by_work.begin(), by_work.end());  // the most promising first
-        for (std::size_t number = 0; number < orders_.size(); ++number) {
-            for (const auto& [promise, rounds] : by_work) {
-                const Options& options = options_of(rounds);
-                Block block{rounds, &orders_[number], least_s(options)};
-                if (block.bound_s < ranking_.best_s() * kLeastGain && !limits_.stop() &&
-                    !is_near(blocks, block.bound_s)) {
-                    const SuffixTable table(question_, ranges_, options, orders_[number], most_stages_,
-                                            ranking_.best_s(), limits_.stop);
-                    labels_ += table.labels();
-                    if (!table.is_stopped()) block.bound_s = std::max(block.bound_s, table.least_s());
-                    improve(table.plans());
+    /// The bound that is good enough.
+    double goal_s() const { return ranking_.best_s() * kLeastGain / (1 + limits_.gap); }
+
+    /// Raises the least bound in steps until all reach the goal, and prices the plans of the least bounds.
+    ///
+    /// A table has all pipelines whose bound is below its target: the least of them, or else the target,
+    /// bounds the block. Small targets make small tables. Coarse tables of all blocks come first, for their
+    /// plans lower the goal.
+    void raise(std::vector<Block>& blocks) {
+        while (!limits_.stop()) {
+            Block* least = nullptr;
+            for (Block& block : blocks) {
+                if (!block.is_open || block.bound_s >= goal_s()) continue;
+                if (least == nullptr ||
+                    std::pair(block.precision, block.bound_s) < std::pair(least->precision, least->bound_s)) {
+                    least = &block;
                 }
-                blocks.push_back(block);
             }
+            if (least == nullptr) return;
+            const double next_s =
+                least->step > kLastStep ? step::kInfinite : least->bound_s * (1 + least->step);
+            const double target_s = std::min(goal_s(), next_s);
+            const SuffixTable table(question_, ranges_, options_of(least->rounds),
+                                    kPrecisions[least->precision], most_stages_, target_s, limits_.stop);
+            labels_ += table.labels();
+            if (table.is_stopped()) return;
+            if (table.least_s() < step::kInfinite) {
+                least->is_open = least->precision + 1 < kPrecisions.size();
+                if (least->is_open) ++least->precision;
+            } else if (target_s == step::kInfinite) {
+                least->is_open = false;
+            }
+            least->bound_s = std::max(least->bound_s, std::min(target_s, table.least_s()));
+            least->step = table.labels() < kFewLabels ? 2 * least->step : kSteps[least->precision];
+            improve(table.plans());
         }
-        return blocks;
-    }
-
-    double least_s(const Options& options) const {
-        double speed = 0.0;
-        for (std::uint32_t type = 0; type < all_.size(); ++type) speed += options.speed(type, all_[type]);
-        return options.least_s(speed, ranges_.layers());
-    }
-
-    /// Whether the gap that is asked for is reached already, whatever comes.
-    bool is_near(const std::vector<Block>& blocks, double least_s) const {
-        if (limits_.gap <= 0) return false;
-        for (const Block& block : blocks) least_s = std::min(least_s, block.bound_s);
-        return ranking_.best_s() <= least_s * (1 + limits_.gap);
     }
 
     /// Prices plans, and the neighbours of one that is better than all before.
@@ -224,69 +218,84 @@ private:
     void enumerate(Block& block) {
         if (nodes_ >= limits_.nodes || limits_.stop()) return;
         const Options& options = options_of(block.rounds);
-        const SuffixTable table(question_, ranges_, options, *block.order, most_stages_, ranking_.best_s(),
-                                limits_.stop);
+        SuffixTable table(question_, ranges_, options, kPrecisions.back(), most_stages_, goal_s(),
+                          limits_.stop);
         labels_ += table.labels();
         if (table.is_stopped()) return;
-        block.bound_s = std::max(block.bound_s, std::min(table.least_s(), ranking_.best_s()));
+        block.bound_s = std::max(block.bound_s, std::min(table.least_s(), goal_s()));
+        table.index();
+        const double goal = goal_s();
         bool is_complete = true;
         for (std::int64_t stages = 2; stages <= table.stages(); ++stages) {
             MixedPlan plan{block.rounds, {}};
-            const std::int64_t gpus = question_.types[(*block.order)[0]].gpus;
-            is_complete =
-                descend(options, table, *block.order, stages, 0, gpus, 0, {0.0, 0.0}, plan) && is_complete;
+            is_complete = descend(options, table, stages, all_types(), {}, plan) && is_complete;
         }
-        if (is_complete) block.bound_s = ranking_.best_s();
+        if (is_complete) block.bound_s = std::max(block.bound_s, std::min(goal, goal_s()));
     }
 
-    /// Stages that are chosen: what later ones wait for, a bound, and a bound less the passes of later
-    /// stages.
-    ///
-    /// Before its first backward pass a stage waits for both passes of all later stages, less the forward
-    /// passes that it does meanwhile.
+    /// The cut before the first stage: all types are left, and none has begun.
+    Cut all_types() const { return {(TypeSet{1} << question_.types.size()) - 1, 0, 0, 0}; }
+
+    /// Stages that are chosen: their passes, and the greatest of each kind of chain through one of them,
+    /// less later stages where it passes these once or twice (`Options::core_s`).
     struct Front {
-        double before_s = 0.0, bound_s = 0.0, waiting_s = 0.0;
+        double before_s = 0.0, busy_s = 0.0, once_s = 0.0, twice_s = -step::kInfinite;
+        double filled_s = 0.0, tail_s = 0.0;
     };
 
     /// Adds stages to `plan`, the first first; false where nodes ran out.
-    bool descend(const Options& options, const SuffixTable& table, const TypeOrder& order,
-                 std::int64_t stages, std::size_t place, std::int64_t gpus, std::int64_t layer,
+    bool descend(const Options& options, const SuffixTable& table, std::int64_t stages, const Cut& left,
                  const Front& front, MixedPlan& plan) {
         if (stages == 0) {
             try_plan(plan);
             return true;
         }
         const std::int64_t in_flight = std::min(options.micro_batches(), stages);
-        for (std::size_t next = place; next < order.size(); ++next) {
-            const std::int64_t free = next == place ? gpus : question_.types[order[next]].gpus;
-            for (const Group& group : options.groups(order[next])) {
-                if (group.gpus > free) continue;
+        const auto batches = static_cast<double>(options.micro_batches());
+        for (std::uint32_t type = 0; type < options.types(); ++type) {
+            const bool is_new = ((left.others >> type) & 1) != 0;
+            if (!is_new && (type != left.type || plan.stages.empty())) continue;
+            const std::int64_t free = is_new ? options.units(type) : left.units;
+            for (const Group& group : options.groups(type)) {
+                Cut next{left.others & ~(TypeSet{1} << type), type,
+                         free - group.gpus / options.unit_gpus(type), 0};
+                if (next.units < 0) continue;
                 const std::int64_t most = stages == 1 ? ranges_.layers() : ranges_.layers() - stages + 1;
-                const std::int64_t least = stages == 1 ? ranges_.layers() : layer + 1;
-                for (std::int64_t end = least; end <= most; ++end) {
-                    const double after_s =
-                        stages == 1 ? 0.0 : table.after_s(stages - 1, next, free - group.gpus, end);
-                    if (after_s == step::kInfinite) continue;
-                    const double later_s =
-                        stages == 1 ? 0.0 : table.pass_s(stages - 1, next, free - group.gpus, end);
+                const std::int64_t least = stages == 1 ? ranges_.layers() : left.layer + 1;
+                for (next.layer = least; next.layer <= most; ++next.layer) {
+                    const SuffixTable::Least after =
+                        stages == 1 ? SuffixTable::Least{0.0, 0.0} : table.after(stages - 1, next);
+                    if (after.bound_s == step::kInfinite) continue;
                     for (const Option& option : group.options) {
-                        const Cell& cell = option.cells[ranges_.of(layer, end)];
+                        const Cell& cell = option.cells[ranges_.of(left.layer, next.layer)];
                         if (cell.most_in_flight < in_flight) continue;
-                        const double meanwhile_s = static_cast<double>(in_flight - 1) * cell.forward_s;
-                        const Front on{front.before_s + cell.pass_s,
-                                       std::max(front.bound_s, front.before_s + cell.step_s),
-                                       std::max(front.waiting_s, cell.step_s - cell.pass_s - meanwhile_s)};
-                        const double bound = std::max(
-                            {on.bound_s, on.before_s + after_s, on.waiting_s + on.before_s + later_s});
-                        if (bound >= ranking_.best_s() * kLeastGain) continue;
+                        const auto flight = static_cast<double>(in_flight);
+                        const double both_s = cell.both_s(),
+                                     sent_s = stages == 1 ? 0.0 : 2 * option.least_send_s;
+                        Front on = front;
+                        on.before_s += both_s + sent_s;
+                        on.busy_s = std::max(on.busy_s, front.before_s + batches * both_s);
+                        on.once_s =
+                            std::max(on.once_s, (batches - flight) * both_s +
+                                                    (flight - 1) * std::max(cell.forward_s, cell.backward_s));
+                        if (in_flight < options.micro_batches()) {
+                            on.twice_s =
+                                std::max(on.twice_s, (batches - flight - 1) * both_s - front.before_s);
+                        }
+                        const double passes_s = on.before_s + after.pass_s;
+                        on.tail_s = std::max(on.tail_s, cell.tail_s - front.filled_s);
+                        on.filled_s += cell.forward_s;
+                        const double bound_s = std::max({on.busy_s, on.before_s + after.bound_s,
+                                                         on.once_s + passes_s, on.twice_s + 2 * passes_s}) +
+                                               on.tail_s;
+                        if (bound_s >= goal_s()) continue;
                         if (++nodes_ >= limits_.nodes || (nodes_ % 256 == 0 && limits_.stop())) {
                             nodes_ = limits_.nodes;
                             return false;
                         }
                         plan.stages.push_back(option.choice);
-                        plan.stages.back().layers = end - layer;
-                        const bool is_whole = descend(options, table, order, stages - 1, next,
-                                                      free - group.gpus, end, on, plan);
+                        plan.stages.back().layers = next.layer - left.layer;
+                        const bool is_whole = descend(options, table, stages - 1, next, on, plan);
                         plan.stages.pop_back();
                         if (!is_whole) return false;
                     }
@@ -307,8 +316,6 @@ private:
     Ranges ranges_;
     Ways ways_;
     Ranking ranking_;
-    std::vector<TypeOrder> orders_;
-    std::vector<std::int64_t> all_;
     std::int64_t most_stages_ = 1;
     std::map<Rounds, std::unique_ptr<Options>> options_;
     std::uint64_t priced_ = 0, labels_ = 0, nodes_ = 0;

@@ -1,4 +1,4 @@
-// The search of mixed pipelines: a bound for all of them by dynamic programming, then the plans below it.
+// The search of mixed pipelines: bounds of all of them by dynamic programs, then the plans below these.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // The least step of the last stages of a pipeline, for what stands before them.
 #pragma once
 
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -9,62 +11,149 @@
 
 namespace dse::planner::steps {
 
-/// Types in the order of the pipeline; a stage is of the type of the stage before, or of a later one.
-using TypeOrder = std::vector<std::uint32_t>;
+/// Sets of types; a pipeline has stages of each type next to each other.
+using TypeSet = std::uint32_t;
 
-/// For suffixes of so many stages that begin at a layer: the least time from the first pass that reaches them
-/// to the end of the step, where a type has so many GPUs left.
+/// Where a pipeline is cut: the layer there, the type of the stage after the cut and its GPUs that the other
+/// side has used, and the types that it has used besides.
+struct Cut {
+    TypeSet others = 0;
+    std::uint32_t type = 0;
+    std::int64_t units = 0, layer = 0;
+};
+
+/// An array over cuts; parts that no cut reaches take no memory.
+template <typename T>
+class ByCut {
+public:
+    ByCut(const Options& options, std::int64_t layers) : options_(&options), layers_(layers) {
+        parts_.resize(options.types() << options.types());
+    }
+    T& operator[](const Cut& cut) {
+        std::vector<T>& part = parts_[number(cut)];
+        if (part.empty()) {
+            part.resize(static_cast<std::size_t>((options_->units(cut.type) + 1) * (layers_ + 1)));
+        }
+        return part[place(cut)];
+    }
+    const T* find(const Cut& cut) const {
+        const std::vector<T>& part = parts_[number(cut)];
+        return part.empty() ? nullptr : &part[place(cut)];
+    }
+    /// Calls `visit(cut, value)` for all that are there.
+    template <typename Visit>
+    void each(const Visit& visit) const {
+        for (std::size_t number = 0; number < parts_.size(); ++number) {
+            const auto width = static_cast<std::size_t>(layers_ + 1);
+            for (std::size_t i = 0; i < parts_[number].size(); ++i) {
+                const Cut cut{static_cast<TypeSet>(number) & ((TypeSet{1} << options_->types()) - 1),
+                              static_cast<std::uint32_t>(number >> options_->types()),
+                              static_cast<std::int64_t>(i / width), static_cast<std::int64_t>(i % width)};
+                visit(cut, parts_[number][i]);
+            }
+        }
+    }
+
+private:
+    std::size_t number(const Cut& cut) const {
+        return (static_cast<std::size_t>(cut.type) << options_->types()) + cut.others;
+    }
+    std::size_t place(const Cut& cut) const {
+        return static_cast<std::size_t>(cut.units * (layers_ + 1) + cut.layer);
+    }
+    const Options* options_;
+    std::int64_t layers_;
+    std::vector<std::vector<T>> parts_;
+};
+
+/// The least that a micro-batch takes to pass the stages before a cut, forward and backward, if each of them
+/// alone ends its micro-batches before a target; infinite where GPUs do not suffice for the layers.
 ///
-/// A stage that begins after all before it have passed one micro-batch on works for all micro-batches and
-/// updates its weights; the longest of these times, over stages, bounds the step from below. Adding a stage
-/// in front shifts the others by its time, so one number describes a suffix.
+/// The types of a cut are here those that are left for these stages, its units those of its type. Stages
+/// hold two micro-batches at least, for one stage follows; more would only take more memory.
+class PrefixTable {
+public:
+    PrefixTable(const Ranges& ranges, const Options& options, double target_s);
+
+    double pass_s(const Cut& left) const { return *passes_.find(left); }
+
+private:
+    void fill(const Ranges& ranges, const Options& options, const Cut& cut, double target_s);
+
+    ByCut<double> passes_;
+};
+
+/// Grids of times, as shares of the least step. A coarse table merges choices, takes the last micro-batch to
+/// return as fast as any, and knows the tail of the first stage alone.
+struct Precision {
+    double grid = 0.0, tail_grid = 0.0;
+    bool is_coarse = false;
+};
+/// The first finds good plans soon, the second good bounds, and the last decides.
+inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{2e-4, 1.0, true},
+                                        Precision{1e-4, 2e-3, false}};
+
+/// Suffixes of so many stages for each cut: those that no other beats in each of their times.
+///
+/// A suffix has `bound_s`, the least time from the first pass that reaches it to the last that leaves it, and
+/// `ends_s`, the same to the end of its reductions. `pass_s` and `last_s` are what the first and the last
+/// micro-batch take to pass it forward and backward. `tail_s` is what its updates and the gathering of its
+/// weights add. Each is the length of a chain of operations that wait for each other, so no step is shorter.
+///
+/// A stage in front adds both its passes to these chains, only its forward one to reductions; it hides that
+/// much of the tail. A suffix with no greater time is no worse under any stages in front, so others go. Those
+/// go, too, whose bound and the least passes before them reach the target. All times are rounded down to a
+/// grid that the target does not change, so that suffixes become alike.
 class SuffixTable {
 public:
     SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
-                const TypeOrder& order, std::int64_t most_stages, double incumbent_s,
+                const Precision& precision, std::int64_t most_stages, double target_s,
                 const std::function<bool()>& stop);
 
-    /// The least bound on all pipelines of at least two stages; infinite where none is below the incumbent.
+    /// The least bound on all pipelines of at least two stages; infinite where none is below the target.
     double least_s() const;
     bool is_stopped() const { return is_stopped_; }
     /// Pipelines of the least bound, one for each number of stages.
     std::vector<MixedPlan> plans() const;
-    /// The least of suffixes of `stages` from `layer` on; they may use `gpus` of the type at `place` in the
-    /// order, and all GPUs of later types.
-    double after_s(std::int64_t stages, std::size_t place, std::int64_t gpus, std::int64_t layer) const;
-    /// The least that a micro-batch takes to pass such suffixes, forward and backward.
-    double pass_s(std::int64_t stages, std::size_t place, std::int64_t gpus, std::int64_t layer) const;
+
+    struct Least {
+        double bound_s = step::kInfinite, pass_s = step::kInfinite;
+    };
+    /// The least of each of suffixes of `stages` that may use the `left` of a cut, and begin at its layer.
+    Least after(std::int64_t stages, const Cut& left) const;
+    /// Makes the tables that `after` asks.
+    void index();
     std::int64_t stages() const { return static_cast<std::int64_t>(rows_.size()) - 1; }
     std::uint64_t labels() const { return labels_; }
 
 private:
-    struct State {
-        double bound_s = step::kInfinite;
-        double pass_s = step::kInfinite;  ///< the least of any suffix, perhaps another
-        std::uint32_t before = 0;         ///< the state of one stage less
-        std::uint32_t option = 0;
+    struct Label {
+        double bound_s = 0.0, ends_s = 0.0, pass_s = 0.0, last_s = 0.0, tail_s = 0.0;
+        Cut next{};  ///< of the suffix without its first stage
+        std::uint32_t label = 0, option = 0;
         std::int16_t layers = 0, group = 0;
     };
-    std::size_t at(std::size_t place, std::int64_t units, std::int64_t layer) const {
-        return offsets_[place] + static_cast<std::size_t>(units * (layers_ + 1) + layer);
-    }
-    void extend(std::int64_t stages, std::size_t place, std::int64_t units, std::int64_t layer,
-                double incumbent_s);
+    using Row = ByCut<std::vector<Label>>;
+
+    void extend(std::int64_t stages, const Cut& cut, const std::vector<Label>& after);
+    void extend_by(std::int64_t stages, const Cut& cut, const std::vector<Label>& after, const Cut& before,
+                   std::size_t group);
+    void round(Label& label) const;
+    static bool keep(std::vector<Label>& labels, const Label& label);
 
     const Question& question_;
     const Ranges& ranges_;
     const Options& options_;
-    const TypeOrder& order_;
-    std::int64_t layers_;
-    std::vector<std::int64_t> unit_gpus_, units_;  // by place in the order
-    std::vector<std::size_t> offsets_;
-    std::vector<std::vector<State>> rows_;  // by stages
-    struct Least {
-        double bound_s = step::kInfinite, pass_s = step::kInfinite;
-    };
-    std::vector<std::vector<Least>> least_;  // the same, over at most so many units or later types
+    Precision precision_;
+    double target_s_;
+    TypeSet all_;
+    PrefixTable prefixes_;
+    std::vector<Row> rows_;                   // by stages
+    std::vector<Label> wholes_;               // the least whole pipeline of each number of stages
+    std::vector<std::uint32_t> whole_types_;  // of their first stages
+    std::vector<ByCut<Least>> least_;         // over at most so many units
     std::uint64_t labels_ = 0;
-    bool is_stopped_ = false;
+    bool is_stopped_ = false, is_alive_ = false;
 };
 
 }  // namespace dse::planner::steps
