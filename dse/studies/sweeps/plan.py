@@ -18,7 +18,8 @@ from dse.studies.sweeps.estimate import BUDGET_S, PROBES, Estimate, Kind, estima
 if TYPE_CHECKING:
     from dse.studies.config import Config
 
-_KEPT_SCENARIOS = 64
+_KEPT_BYTES = 128 << 20
+_SCENARIO_BYTES, _POINT_BYTES = 16 << 10, 64  # with specs as texts; codes of axes, and the key
 
 
 def design_points(config: Config) -> SpacePoints:
@@ -31,7 +32,7 @@ def design_points(config: Config) -> SpacePoints:
 
 
 class Enumeration:
-    """The points of a configuration, as often as they are asked for: few scenarios are enumerated once."""
+    """The points of a configuration, as often as they are asked for: enumerated once if memory allows."""
 
     def __init__(self, config: Config) -> None:
         """Enumerate nothing yet."""
@@ -44,11 +45,15 @@ class Enumeration:
 
     def _remembered(self) -> Iterator[PointBlock]:
         kept: list[PointBlock] = []
+        left_bytes = _KEPT_BYTES
         for block in _blocks(self._config):
-            if len(kept) <= _KEPT_SCENARIOS:
+            left_bytes -= _SCENARIO_BYTES + _POINT_BYTES * len(block)
+            if left_bytes >= 0:
                 kept.append(block)
+            else:
+                kept.clear()
             yield block
-        if len(kept) <= _KEPT_SCENARIOS:
+        if left_bytes >= 0:
             self._kept = kept
 
 
@@ -109,8 +114,8 @@ def _add_kinds(kinds: dict[tuple[int, int, int], Kind], block: PointBlock) -> No
     method = block.scenario.method
     firsts, number_of = block.strategies.kinds(("pp", *method.cost_axes))
     of_kind: dict[tuple[int, int, int], list[int]] = {}
-    for number, first in enumerate(firsts.tolist()):
-        point = block.point(first)
+    for number, strategy in enumerate(block.strategies.take(firsts)):
+        point = DesignPoint(block.scenario, strategy)
         units, ranks = method.cost_units(point), method.slow_ranks(point)
         stages = point.strategy.pp if method.costs_by_stages else 0
         of_kind.setdefault((units, ranks, stages), []).append(number)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,7 @@ constexpr std::size_t kImproved = 4;             // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
 constexpr std::array kSteps{0.3, 0.06, 0.01};  // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
+constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // of tables below a goal that is met: parts of a second
 constexpr double kLastStep = 16.0;
 
 /// The fastest plan of each list of types and number of micro-batches.
@@ -72,7 +74,8 @@ public:
           limits_(limits),
           ranges_(question),
           ways_(question),
-          ranking_(limits.incumbent_s) {
+          ranking_(limits.incumbent_s),
+          gap_(limits.gap) {
         std::int64_t gpus = 0;
         for (const GpuType& type : question.types) {
             gpus += type.gpus;
@@ -87,11 +90,11 @@ public:
         for (const Rounds& rounds : all) blocks.push_back({rounds, options_of(rounds).least_s()});
         raise(blocks);
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
-        raise(blocks);
-        std::stable_sort(blocks.begin(), blocks.end(),
-                         [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
-        for (Block& block : blocks) {
-            if (block.bound_s < goal_s()) enumerate(block);
+        prove(blocks);
+        if (gap_ > 0) {  // good enough: proven the best where that costs little
+            gap_ = 0;
+            most_labels_ = labels_ + kLabelsOfProof;
+            prove(blocks);
         }
         SearchResult found;
         found.plans = ranking_.fastest(limits_.keep);
@@ -123,7 +126,23 @@ private:
     }
 
     /// The bound that is good enough.
-    double goal_s() const { return ranking_.best_s() * kLeastGain / (1 + limits_.gap); }
+    double goal_s() const { return ranking_.best_s() * kLeastGain / (1 + gap_); }
+
+    void prove(std::vector<Block>& blocks) {
+        raise(blocks);
+        std::stable_sort(blocks.begin(), blocks.end(),
+                         [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
+        for (Block& block : blocks) {
+            if (block.bound_s < goal_s()) enumerate(block);
+        }
+    }
+
+    SuffixTable table_of(const Block& block, const Precision& precision, double target_s) {
+        SuffixTable table(question_, ranges_, options_of(block.rounds), precision, most_stages_, target_s,
+                          most_labels_ - std::min(most_labels_, labels_), limits_.stop);
+        labels_ += table.labels();
+        return table;
+    }
 
     /// Raises the least bound in steps until all reach the goal, and prices the plans of the least bounds.
     ///
@@ -144,9 +163,7 @@ private:
             const double next_s =
                 least->step > kLastStep ? step::kInfinite : least->bound_s * (1 + least->step);
             const double target_s = std::min(goal_s(), next_s);
-            const SuffixTable table(question_, ranges_, options_of(least->rounds),
-                                    kPrecisions[least->precision], most_stages_, target_s, limits_.stop);
-            labels_ += table.labels();
+            const SuffixTable table = table_of(*least, kPrecisions[least->precision], target_s);
             if (table.is_stopped()) return;
             if (table.least_s() < step::kInfinite) {
                 least->is_open = least->precision + 1 < kPrecisions.size();
@@ -218,9 +235,7 @@ private:
     void enumerate(Block& block) {
         if (nodes_ >= limits_.nodes || limits_.stop()) return;
         const Options& options = options_of(block.rounds);
-        SuffixTable table(question_, ranges_, options, kPrecisions.back(), most_stages_, goal_s(),
-                          limits_.stop);
-        labels_ += table.labels();
+        SuffixTable table = table_of(block, kPrecisions.back(), goal_s());
         if (table.is_stopped()) return;
         block.bound_s = std::max(block.bound_s, std::min(table.least_s(), goal_s()));
         table.index();
@@ -316,6 +331,8 @@ private:
     Ranges ranges_;
     Ways ways_;
     Ranking ranking_;
+    double gap_ = 0.0;
+    std::uint64_t most_labels_ = std::numeric_limits<std::uint64_t>::max();
     std::int64_t most_stages_ = 1;
     std::map<Rounds, std::unique_ptr<Options>> options_;
     std::uint64_t priced_ = 0, labels_ = 0, nodes_ = 0;

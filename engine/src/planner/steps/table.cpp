@@ -59,7 +59,7 @@ void PrefixTable::fill(const Ranges& ranges, const Options& options, const Cut& 
 
 SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
                          const Precision& precision, std::int64_t most_stages, double target_s,
-                         const std::function<bool()>& stop)
+                         std::uint64_t most_labels, const std::function<bool()>& stop)
     : question_(question),
       ranges_(ranges),
       options_(options),
@@ -82,7 +82,7 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
         }
         rows_[static_cast<std::size_t>(stages)].each([&](const Cut& cut, const std::vector<Label>& labels) {
             if (labels.empty() || is_stopped_) return;
-            if (stop()) is_stopped_ = true;
+            if (labels_ > most_labels || stop()) is_stopped_ = true;
             extend(stages, cut, labels);
         });
         if (is_stopped_) return;

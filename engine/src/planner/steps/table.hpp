@@ -108,7 +108,7 @@ class SuffixTable {
 public:
     SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
                 const Precision& precision, std::int64_t most_stages, double target_s,
-                const std::function<bool()>& stop);
+                std::uint64_t most_labels, const std::function<bool()>& stop);
 
     /// The least bound on all pipelines of at least two stages; infinite where none is below the target.
     double least_s() const;
