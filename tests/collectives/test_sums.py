@@ -105,15 +105,21 @@ def test_chunks_weave_through_both_halves_where_links_have_many_speeds(from_noth
 
 
 def test_messages_between_clusters_bound_an_all_reduce() -> None:
-    """A chunk needs two messages per cluster but two: 8 chunks of 1 us on 4 + 4 links between four pairs."""
+    """A chunk needs two messages per cluster but two: 8 chunks of 1 us on 4 + 4 links between four pairs.
+
+    Each pair takes 1 ns to sum what its first message brings, and 1 ns to share what its last one brings.
+    """
     fast, slow = 1000, 1
     pairs = [(2 * i, 2 * i + 1, 0, fast) for i in range(4)]
     between = [(2 * i, (2 * i + 2) % 8, 0, slow) for i in range(4)]
     links = [*pairs, *between]
     graph = LinkGraph.of(8, 8, [*links, *((b, a, ns, gbps) for a, b, ns, gbps in links)])
     bound = best_bound(Problem(graph, Collective("all_reduce", 8), Fraction(1000)))
-    assert (bound.name, bound.time_ps) == ("crossings", 6_000_000)
-    assert bound.text == "48 messages are needed between 4 clusters of NPUs on 8 links"
+    assert (bound.name, bound.time_ps) == ("crossings", 6_002_000)
+    assert bound.text == (
+        "48 messages are needed between 4 clusters of NPUs on 8 links. "
+        "Those of chunks that have no more wait, and are to spread, for 2000 ps in all"
+    )
 
 
 @pytest.mark.parametrize("name", ["all_gather", "reduce_scatter", "all_to_all"])

@@ -278,21 +278,24 @@ def _by_hydra(overrides: Sequence[str], folder: Path | None, files: Mapping[str,
 
 
 def _yaml(values: dict[str, Any]) -> str:
-    """Return values as OmegaConf writes them: texts that a program may take for numbers stand in quotes."""
+    """Return values as OmegaConf writes them: texts that a program may take for others stand in quotes."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
         pass
 
     def text_node(dumper: Any, text: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _is_number(text) else None)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _is_quoted(text) else None)
 
     Dumper.add_representer(str, text_node)
     written: str = yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=Dumper)
     return written
 
 
-def _is_number(text: str) -> bool:
+def _is_quoted(text: str) -> bool:
+    """Whether a text looks like a number, or like yes or no in a letter."""
+    if text in tuple("yYnN"):
+        return True
     try:
         float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-// What follows for the chunks of a link as it carries one at a time.
+// Ranges of the chunks of a link, narrowed because it carries one at a time.
 #include <algorithm>
 
 #include "collectives/exact/windows.hpp"
@@ -47,8 +47,9 @@ bool Windows::settle_pairs(std::uint32_t link) {
     return true;
 }
 
-/// In each span of time from the first start of one chunk to the last end of another: those that have to lie
-/// in it fit, and one that does not fit beside them lies before or after all of them (edge finding).
+/// Looks at each span of time from the first start of one chunk to the last end of another. The chunks that
+/// have to lie in it must fit, and one that does not fit with them lies before or after all of them (edge
+/// finding).
 bool Windows::settle_spans(std::uint32_t link) {
     const auto [from, to, arrival, held] = problem_.links[link];
     for (const std::uint32_t opens : sent_)
