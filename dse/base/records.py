@@ -97,7 +97,6 @@ def has_default(value: Any, field: dataclasses.Field[Any]) -> bool:
     return bool(getattr(value, field.name) == field.default)
 
 
-@functools.cache
 def is_record(hint: Any) -> bool:
     """Whether a type is a dataclass."""
     return isinstance(hint, type) and dataclasses.is_dataclass(hint)
