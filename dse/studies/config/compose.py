@@ -294,7 +294,7 @@ def _yaml(values: dict[str, Any]) -> str:
 
 def _is_quoted(text: str) -> bool:
     """Whether a text looks like a number, or like yes or no in a letter."""
-    if text in tuple("yYnN"):
+    if text in ("y", "Y", "n", "N"):
         return True
     try:
         float(text)

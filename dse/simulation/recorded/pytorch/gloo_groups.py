@@ -17,18 +17,17 @@ _THREADS_OF_GROUP = 2
 _MOST_CHOICES = 256
 _MOST_CHOICES_OF_GROUPS = 8
 
-Signs = tuple[tuple[str, int], ...]
-"""The kinds and sizes of the works of a group."""
-
 
 @dataclass(frozen=True)
 class Split:
     """The works of each group of a rank, in the order of its threads.
 
-    `between` counts the other threads that the machine made between the two of a pair.
+    `signs` has a hash of the kinds and sizes of each group, `between` counts the other threads that the
+    machine made between the two of a pair.
     """
 
     works: Sequence[Sequence[Work]]
+    signs: Sequence[int]
     between: int
 
 
@@ -85,7 +84,8 @@ def _choices(ranks: Sequence[RecordedRank], own: Mapping[int, Sequence[str]]) ->
     most = min((min(len(threads[rank]), len(own[rank])) for rank in threads), default=0)
     for count in range(max(1, fewest), most + 1):
         splits = {rank: _splits(numbers, count) for rank, numbers in threads.items()}
-        for places in itertools.combinations(range(min(map(len, own.values()))), count):
+        chosen_places = itertools.combinations(range(min(map(len, own.values()))), count)
+        for places in itertools.islice(chosen_places, _MOST_CHOICES):
             names = {rank: [own[rank][place] for place in places] for rank in own}
             agreeing = _agreeing(splits, names)
             for chosen in itertools.islice(itertools.product(*agreeing.values()), _MOST_CHOICES_OF_GROUPS):
@@ -116,7 +116,7 @@ def _splits(threads: Sequence[tuple[int, list[Work]]], count: int) -> list[Split
             between += threads[at + size - 1][0] - threads[at][0] - (size - 1)
             groups.append(sorted((work for _, own in threads[at : at + size] for work in own), key=_order))
             at += size
-        found.append(Split(groups, between))
+        found.append(Split(groups, [hash(_signs(works)) for works in groups], between))
     return sorted(found, key=lambda split: split.between)
 
 
@@ -129,19 +129,16 @@ def _agreeing(
 ) -> Mapping[int, Sequence[Split]]:
     """Return the splits of each rank for which each other rank has one that did the same in their group."""
     while True:
-        possible: dict[str, set[Signs]] = {}
+        possible: dict[str, set[int]] = {}
         for rank, own in splits.items():
             for place, name in enumerate(names[rank]):
-                mine = {_signs(split.works[place]) for split in own}
+                mine = {split.signs[place] for split in own}
                 possible[name] = possible.get(name, mine) & mine
         left = {
             rank: [
                 split
                 for split in own
-                if all(
-                    _signs(works) in possible[name]
-                    for name, works in zip(names[rank], split.works, strict=True)
-                )
+                if all(sign in possible[name] for name, sign in zip(names[rank], split.signs, strict=True))
             ]
             for rank, own in splits.items()
         }
@@ -150,7 +147,7 @@ def _agreeing(
         splits = left
 
 
-def _signs(works: Sequence[Work]) -> Signs:
+def _signs(works: Sequence[Work]) -> tuple[tuple[str, int], ...]:
     return tuple((work.kind, work.size_bytes) for work in works)
 
 

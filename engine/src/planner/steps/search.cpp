@@ -19,7 +19,7 @@ constexpr std::size_t kImproved = 4;             // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
 constexpr std::array kSteps{0.3, 0.06, 0.01};  // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
-constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // of tables below a goal that is met: parts of a second
+constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // once the gap is met: parts of a second
 constexpr double kLastStep = 16.0;
 
 /// The fastest plan of each list of types and number of micro-batches.
@@ -128,6 +128,7 @@ private:
     /// The bound that is good enough.
     double goal_s() const { return ranking_.best_s() * kLeastGain / (1 + gap_); }
 
+    /// Bounds all blocks by the goal, or prices their plans below it, as far as the limits allow.
     void prove(std::vector<Block>& blocks) {
         raise(blocks);
         std::stable_sort(blocks.begin(), blocks.end(),
