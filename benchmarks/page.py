@@ -1,4 +1,4 @@
-"""Section `page`: an explorer in headless Chromium: its start, a slider's change, and its longest tasks."""
+"""Section `page`: explorers in headless Chromium: their start, a change, and their longest tasks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +16,67 @@ from benchmarks.measure import ROOT, run_command
 from dse.answers.explorer import without_engine
 
 Row = dict[str, str | int | float | bool | None]
-SETTLED = "explorer.app.page.isIdle && explorer.app.page.frame && explorer.app.page.frame.isLive"
-VIEWS = ("breakdown", "memory", "timeline", "tornado", "map")
+
+
+@dataclass(frozen=True)
+class Page:
+    """An explorer: its program, a field and where its figure is, views to scroll to, words, and limits."""
+
+    app: str
+    field: str
+    path: str
+    views: tuple[str, ...]
+    words: tuple[str, ...]
+    count: str
+    limits: tuple[float, float]
+    """Megabytes of the file, and seconds of a change."""
+
+    @property
+    def settled(self) -> str:
+        """When all points stand and every view has seen them."""
+        return f"explorer.{self.app}.page.isIdle && explorer.{self.app}.page.frame"
+
+
+def _of_stages(system: str, model: str) -> Page:
+    views = ("breakdown", "memory", "timeline", "tornado", "map")
+    words = (f"system={system}", f"model={model}")
+    return Page(
+        "app", "system.peak_tflops", "system.peak_tflops", views, words, "strategies.length", (1.5, 0.3)
+    )
+
+
+def _of_predictions(*words: str, change_s: float) -> Page:
+    field = "system.accelerator.peak_tflops.bf16"
+    views = ("point", "plans", "scatter", "parallel", "heat")
+    asked = ("system=dgx_h100", "system.nodes=64", "model=llama3_70b", "space.zero=[0,1,2]")
+    more = ("space.precision=[bf16,fp8]", "space.overlap_dp=[false,true]", *words)
+    return Page("predicted_app", field, field, views, (*asked, *more), "count", (1.7, change_s))
+
+
+PREDICTED = {
+    "12,120 plans": _of_predictions(change_s=0.3),
+    "109,080 plans": _of_predictions(
+        "space.context=[ring,ulysses,gather]", "space.offload=[none,optimizer,activations]", change_s=3
+    ),
+}
 
 # Milliseconds since the address was opened: the form can be used; the first points stand.
 _WATCH = """
 globalThis.reached = {};
 const watch = setInterval(() => {
-  const app = typeof explorer === "undefined" ? undefined : explorer.app?.page;
+  if (typeof explorer === "undefined") return;
+  const app = (explorer.app ?? explorer.predicted_app)?.page;
   if (!reached.usable && document.querySelector("#form input")) reached.usable = performance.now();
-  if (!app?.frame?.isLive || !reached.usable) return;
+  if (!app?.frame || app.frame.isLive === false || !reached.usable) return;
   reached.points = performance.now();
   clearInterval(watch);
 }, 4);
 """
 _CHANGE = """(async () => {
   const began = performance.now();
-  explorer.state.set({ changes: { "system.peak_tflops": TFLOPS } });
+  explorer.state.set({ changes: { FIELD: TFLOPS } });
   do await new Promise((done) => requestAnimationFrame(done));
-  while (!(explorer.app.page.isIdle && explorer.app.page.frame.scenario.system.peak_tflops === TFLOPS));
+  while (!(SETTLED && explorer.APP.page.frame.scenario.PATH === TFLOPS));
   return performance.now() - began;
 })()"""
 
@@ -48,36 +91,43 @@ def page(cases: Cases, repeats: int) -> Iterator[Row]:
         print(f"page: not measured, {problem}", file=sys.stderr)
         return
     assert program is not None
+    pages = {f"{model} on {system}": _of_stages(system, model) for system, model in cases.pairs} | PREDICTED
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with Chromium(program, folder) as browser:
             browser.run_first(_WATCH)
-            for system, model in cases.pairs:
-                file = folder / f"{model}.html"
-                words = ("explore", f"system={system}", f"model={model}", "--no-open", "-o", file)
-                run_command([sys.executable, "-m", "dse", *words], ROOT)
-                found = [_measured(browser, file, turn) for turn in range(repeats)]
+            for index, (title, each) in enumerate(pages.items()):
+                file = folder / f"{index}.html"
+                run_command(
+                    [sys.executable, "-m", "dse", "explore", *each.words, "--no-open", "-o", file], ROOT
+                )
+                found = [_measured(browser, each, file, turn) for turn in range(repeats)]
                 yield {
-                    "name": f"{model} on {system}",
+                    "name": title,
                     "repeats": repeats,
+                    "points": browser.evaluate(f"explorer.{each.app}.page.frame.{each.count}"),
                     "page_bytes": file.stat().st_size,
-                    **{key: statistics.median(each[key] for each in found) for key in found[0]},
+                    "limit_mb": each.limits[0],
+                    "limit_change_s": each.limits[1],
+                    **{key: statistics.median(row[key] for row in found) for key in found[0]},
                 }
 
 
-def _measured(browser: Any, file: Path, turn: int) -> dict[str, float]:
+def _measured(browser: Any, page: Page, file: Path, turn: int) -> dict[str, float]:
     """One start, one change in sight of the first plots, and one of each view."""
     browser.trace()
     browser.open(file, width=1400, height=1000)
-    browser.until(SETTLED)
+    browser.until(page.settled)
     started = browser.task_cpu_ms()
     reached = browser.evaluate("reached")
     browser.trace()
-    change_ms = browser.evaluate(_CHANGE.replace("TFLOPS", json.dumps(451 + turn)))
-    for view in VIEWS:
+    change = _CHANGE.replace("FIELD", json.dumps(page.field)).replace("TFLOPS", json.dumps(451 + turn))
+    change = change.replace("SETTLED", page.settled).replace("APP", page.app).replace("PATH", page.path)
+    change_ms = browser.evaluate(change)
+    for view in page.views:
         section = f"document.getElementById('view-{view}')"
         browser.evaluate(f"{section}.scrollIntoView({{ block: 'center', behavior: 'instant' }})")
-        browser.until(f"!('unseen' in {section}.dataset) && {section}.ariaBusy !== 'true' && {SETTLED}")
+        browser.until(f"!('unseen' in {section}.dataset) && {section}.ariaBusy !== 'true' && {page.settled}")
     used = browser.task_cpu_ms()
     return {
         "usable_s": reached["usable"] / 1e3,

@@ -94,7 +94,8 @@ _SHOWN = {
         *("first_s", "memory_bytes"),
     ),
     "page": (
-        *("name", "page_bytes", "usable_s", "points_s", "change_s", "start_task_cpu_s", "use_task_cpu_s"),
+        *("name", "points", "page_bytes", "usable_s", "points_s", "change_s", "start_task_cpu_s"),
+        "use_task_cpu_s",
     ),
     "side_by_side": (
         *("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "equal_traces"),
@@ -239,10 +240,10 @@ def _wasm_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
 
 def _page_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
-        f"{row['name']}, {_number(row, 'page_bytes') / 1e6:.2f} MB (limit 1.5): can be used after "
-        f"{_number(row, 'usable_s'):.2f} s (target 1), a change takes "
-        f"{_number(row, 'change_s') * 1e3:,.0f} ms (300), longest task "
-        f"{max(_number(row, f'{when}_task_cpu_s') for when in ('start', 'use')) * 1e3:.0f} ms of CPU (50)"
+        f"{row['name']}, {_number(row, 'page_bytes') / 1e6:.2f} MB (limit {row['limit_mb']}): can be used "
+        f"after {_number(row, 'usable_s'):.2f} s (target 1), a change takes "
+        f"{_number(row, 'change_s') * 1e3:,.0f} ms ({_number(row, 'limit_change_s') * 1e3:,.0f}), longest "
+        f"task {max(_number(row, f'{when}_task_cpu_s') for when in ('start', 'use')) * 1e3:.0f} CPU-ms (50)"
         for row in results.get("page", ())
     ]
 

@@ -307,7 +307,7 @@ std::shared_ptr<const Predictor::Texts> Predictor::read(const Cases& cases) {
     return read;
 }
 
-Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool only_feasible) {
+Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool only_feasible, Shared* kept) {
     const std::size_t count = cases.model_of.size();
     const auto read_texts = read(cases);
     const Texts& texts = *read_texts;
@@ -321,7 +321,8 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
     std::exception_ptr failure;
     Mutex failing;
     const auto work = [&] {
-        Shared shared;
+        Shared own;
+        Shared& shared = kept == nullptr ? own : *kept;
         try {
             for (std::size_t start = next.fetch_add(kRows); start < count; start = next.fetch_add(kRows)) {
                 if (shared.size() > kMostShared) shared = {};
@@ -349,7 +350,7 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
             next = count;
         }
     };
-    in_threads(std::min(threads, count / kRows + 1), work);
+    in_threads(kept == nullptr ? std::min(threads, count / kRows + 1) : 1, work);
     if (failure) std::rethrow_exception(failure);
     std::unordered_map<std::string, std::int32_t> numbers;
     for (std::size_t row = 0; row < count; ++row) {

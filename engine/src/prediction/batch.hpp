@@ -75,8 +75,9 @@ class Predictor {
 public:
     Predictor(std::vector<Precision> precisions, BatchSource source);
 
-    /// `only_feasible` leaves figures 0.
-    Predictions predict(const Cases& cases, std::size_t threads, bool only_feasible);
+    /// `only_feasible` leaves figures 0. `kept` has results of earlier calls for the same models and
+    /// clusters; with it this thread works alone.
+    Predictions predict(const Cases& cases, std::size_t threads, bool only_feasible, Shared* kept = nullptr);
 
     /// The texts of a batch, looked up; plans of `plan_of` point into them and into the batch.
     struct Texts;

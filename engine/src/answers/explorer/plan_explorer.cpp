@@ -100,7 +100,7 @@ const std::vector<double>& PlanExplorer::predict(std::span<const std::int64_t> p
     std::vector<double> own;
     for (std::size_t i = 0; i < count; ++i) own.insert(own.end(), {-1.0, -1.0, 0.0});
     const prediction::Cases cases{models, clusters, first, first, plans, own, texts_};
-    const prediction::Predictions found = predictor_->predict(cases, 1, false);
+    const prediction::Predictions found = predictor_->predict(cases, 1, false, &shared_);
     figures_.clear();
     for (std::size_t i = 0; i < count; ++i) {
         const auto add = [&](const std::vector<double>& table, std::size_t columns) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "prediction/batch.hpp"
+#include "prediction/steps/shared.hpp"
 
 namespace dse::explorer {
 
@@ -16,7 +17,7 @@ namespace dse::explorer {
 /// reason.
 inline constexpr std::size_t kPlanFigures = prediction::kStepParts + prediction::kCategories + 2;
 
-/// Predicts plans in batches; remembers schedules from one to the next.
+/// Predicts plans in batches; remembers schedules, layouts, links and pipelines from one to the next.
 class PlanExplorer {
 public:
     /// Parses `{"model", "cluster", "frameworks": {name: record}, "precisions": [[name, format, bits], ...],
@@ -36,6 +37,7 @@ private:
     prediction::Cluster cluster_;
     std::vector<std::string> texts_;
     std::unique_ptr<prediction::Predictor> predictor_;
+    prediction::Shared shared_;
     std::vector<double> figures_;
     std::vector<std::string> reasons_;
 };

@@ -45,6 +45,8 @@ async function draw() {
   if (isDue) return;
   run += 1;
   const own = run;
+  await breathe(); // after the task that gave the frame
+  if (own !== run) return;
   const rows = fastest();
   const axes = axesOf(rows);
   drawing.box.style.minWidth = `${axes.length * LEAST}px`;

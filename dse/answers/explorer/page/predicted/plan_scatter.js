@@ -70,37 +70,49 @@ async function draw() {
   const own = run;
   const pen = drawing.begin();
   if (!drawing.width) return;
-  const measures = measuresOf(frame);
-  const named = (choice) => measures.find(({ name }) => name === choice.value) ?? measures[0];
-  const [x, y, ink] = [axisOf(named(choices.x)), axisOf(named(choices.y)), named(choices.ink)];
-  const at = drawAxes(pen, drawing, tools.color, x, y);
-  const { kept } = frame;
-  const numbers = gathered(kept, readerOf(ink, frame));
-  const { inks, of, legend: entries } = inksOf(numbers, (value) => (ink.isAxis || ink.isName ? ink.said(value) : `${short(value)}${ink.unit ? ` ${ink.unit}` : ""}`), tools.color);
-  legend.replaceChildren(element("p", { class: "muted" }, titleOf(ink)), legendOf(entries));
-  told.textContent = frame.selected >= 0 ? `Circle: ${frame.label(frame.selected)}` : "";
-  const placed = new Float32Array(2 * kept.length);
-  const size = kept.length > 5000 ? 3 : 5;
-  let until = performance.now() + SLICE_MS;
+  let until = 0;
   const rest = async () => {
     if (performance.now() < until) return own === run;
     await breathe();
     until = performance.now() + SLICE_MS;
     return own === run;
   };
+  const measures = measuresOf(frame);
+  const named = (choice) => measures.find(({ name }) => name === choice.value) ?? measures[0];
+  const ink = named(choices.ink);
+  const x = axisOf(named(choices.x));
+  if (!(await rest())) return;
+  const y = axisOf(named(choices.y));
+  const at = drawAxes(pen, drawing, tools.color, x, y);
+  if (!(await rest())) return;
+  const { kept } = frame;
+  const numbers = gathered(kept, readerOf(ink, frame));
+  const { inks, of, legend: entries } = inksOf(numbers, (value) => (ink.isAxis || ink.isName ? ink.said(value) : `${short(value)}${ink.unit ? ` ${ink.unit}` : ""}`), tools.color);
+  legend.replaceChildren(element("p", { class: "muted" }, titleOf(ink)), legendOf(entries));
+  told.textContent = frame.selected >= 0 ? `Circle: ${frame.label(frame.selected)}` : "";
+  const placed = new Float32Array(2 * kept.length);
   for (let index = 0; index < kept.length; index += 1) {
     placed[2 * index] = at.x(x.read(kept[index]));
     placed[2 * index + 1] = at.y(y.read(kept[index]));
     if (index % 1024 === 0 && !(await rest())) return;
   }
   places = placed;
-  for (const color of inks) {
+  const size = kept.length > 5000 ? 3 : 5;
+  const width = Math.ceil(drawing.width);
+  const drawn = new Int8Array(width * HEIGHT); // the ink of each pixel that has a point: one more of this ink would not be seen
+  for (const [number, color] of inks.entries()) {
     pen.fillStyle = color;
     for (let index = 0; index < kept.length; index += 1) {
-      if (of(numbers[index]) === color) pen.fillRect(placed[2 * index] - size / 2, placed[2 * index + 1] - size / 2, size, size);
-      if (index % 512 !== 0) continue;
-      if (!(await rest())) return;
-      pen.fillStyle = color;
+      if (index % 512 === 0) {
+        if (!(await rest())) return;
+        pen.fillStyle = color;
+      }
+      if (of(numbers[index]) !== color) continue;
+      const [left, top] = [Math.round(placed[2 * index] - size / 2), Math.round(placed[2 * index + 1] - size / 2)];
+      const pixel = top * width + left;
+      if (drawn[pixel] === number + 1) continue;
+      drawn[pixel] = number + 1;
+      pen.fillRect(left, top, size, size);
     }
   }
   drawCap(pen, at);

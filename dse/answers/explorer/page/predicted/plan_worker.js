@@ -6,7 +6,7 @@ import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
 import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
 
 const SLICE_MS = 20;
-const BATCH = 64; // plans that the engine takes at a time
+const BATCH = 64; // plans that are prepared between two looks at the clock
 const CHUNK = 256; // plans between two looks at other messages
 const FEW = 4; // chunks that one worker predicts alone
 const MOST_HELPERS = 3;
@@ -111,20 +111,11 @@ async function spaceOf(message) {
 
 let opened = { text: "", engine: null }; // the model and the cluster that the engine has
 
-/** Figures of rows of plans by the engine of this worker, and the reasons why some cannot run, a number each. */
+/** Figures of rows of plans by the engine of this worker, and the reasons why some cannot run, by number. */
 function figuresOf({ request, text, rows, width, stride }) {
   if (opened.text !== text) opened = { text, engine: host().openPlans(request, width, stride) };
-  const count = rows.length / width;
-  const figures = new Float64Array(count * stride);
-  const reasons = [];
-  for (let start = 0; start < count; start += BATCH) {
-    const taken = Math.min(BATCH, count - start);
-    const { raw, reasons: said } = opened.engine.predict(rows.subarray(start * width, (start + taken) * width), taken);
-    for (let place = stride - 1; place < raw.length; place += stride) if (raw[place] >= 0) raw[place] += reasons.length;
-    reasons.push(...said);
-    figures.set(raw, start * stride);
-  }
-  return { figures, reasons };
+  const { raw, reasons } = opened.engine.predict(rows, rows.length / width);
+  return { figures: raw.slice(), reasons };
 }
 
 let openedRuns = { id: null, find: null }; // of the request that is answered
