@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dse.answers import (
     ANSWER_COLUMNS,
@@ -26,11 +26,14 @@ from dse.answers.tables import best_of
 from dse.studies.store import Snapshot, StudyStore
 from dse.studies.sweeps.notes import cuts
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _SHOWN_GROUPS = 12
 
 
 def sweep_answer(
-    store: StudyStore, keys: Sequence[str], cap: Cap, objective: str = "step"
+    store: StudyStore, keys: pa.Array, cap: Cap, objective: str = "step"
 ) -> tuple[list[str], list[str]]:
     """Return the answer to each question of the points of a sweep as text, and lines next to the answers.
 
@@ -39,7 +42,6 @@ def sweep_answer(
     Raises:
         FileNotFoundError, InputError: as `StudyStore.snapshot`.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     others = store.count() > len(keys)
@@ -48,7 +50,7 @@ def sweep_answer(
     snapshot = store.snapshot([*columns, "key"] if others else columns)
     table = snapshot.table
     if others:
-        table = table.filter(pc.is_in(table["key"], value_set=pa.array(keys, pa.string())))
+        table = table.filter(pc.is_in(table["key"], value_set=keys))
     lines = cuts(
         table.num_rows,
         impossible=table.num_rows - table["impossible_split"].null_count,

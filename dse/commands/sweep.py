@@ -66,9 +66,9 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
 
     command = ["python", "-m", "dse.sweep", *arguments]
     swept = Session(config, command, _say, Progress, foreign_inputs).run()
-    store, keys = swept.store, swept.result.keys
-    if len(keys) > swept.result.computed:
-        print(f"{len(keys) - swept.result.computed} of {len(keys)} points were in the study already\n")
+    store, keys = swept.store, swept.keys
+    if len(keys) > swept.computed:
+        print(f"{len(keys) - swept.computed} of {len(keys)} points were in the study already\n")
     texts, lines = store.reading(lambda: sweep_answer(store, keys, _cap(config), config.objective))
     for line in lines:
         _say(line)

@@ -59,12 +59,18 @@ def read_snapshot(
     several = _identity(record) if len(parts) > 1 else ()  # a part has no record twice
     names = list(dict.fromkeys([*columns, *several]))
     schema = record.coded_schema(names)
+    pa.default_memory_pool().release_unused()  # of a sweep that has just been written
     table = pa.concat_tables([read_part(part, record, schema) for part in parts]).unify_dictionaries()
     table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
     if several:
         table = without_duplicates(record, table).select([*dict.fromkeys(columns), POSITION])
-    table = table.combine_chunks()
-    return Snapshot(record, parts, table)
+    found = {name: table[name] for name in table.schema.names}
+    schema = table.schema
+    del table
+    for name in found:  # one at a time, so that no two copies of the whole are in memory
+        found[name] = found[name].combine_chunks()
+    pa.default_memory_pool().release_unused()
+    return Snapshot(record, parts, pa.table(found, schema=schema))
 
 
 def _identity(record: RecordType[Any]) -> tuple[str, ...]:

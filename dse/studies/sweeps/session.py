@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dse.base.machine import usable_cores
 from dse.studies.config import Config, resolved_yaml
@@ -11,19 +12,22 @@ from dse.studies.executors import Executor, make_executor
 from dse.studies.search import Search, make_search
 from dse.studies.store import POINTS, StudyRow, StudyStore
 from dse.studies.store.history import latest_objective, sweep_caps
-from dse.studies.sweeps.driver import SweepResult
 from dse.studies.sweeps.notes import missing_degrees
 from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
 from dse.studies.sweeps.provenance import sweep_name
 from dse.studies.sweeps.study_run import MakeCounter, StudyRun, opened_study
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep that has ended: its study, its points, and what its search has to say."""
+    """A sweep that has ended: its study, keys of its points, how many are new, and notes of its search."""
 
     store: StudyStore
-    result: SweepResult
+    keys: pa.Array
+    computed: int
     notes: Sequence[str]
 
 
@@ -82,7 +86,10 @@ class Session:
             replace(run, points=samples).record(sweep_name())  # later answers have the cap of this one
         if result.warning:
             self.say(f"note: {result.warning}")
-        return Swept(store, result, search.notes())
+        import pyarrow as pa
+
+        # Texts of Python would take twice the memory while the answer is read.
+        return Swept(store, pa.array(result.keys, pa.string()), result.computed, search.notes())
 
     def _asks_otherwise(self, store: StudyStore[StudyRow]) -> bool:
         """Whether the latest sweep had another cap or objective."""

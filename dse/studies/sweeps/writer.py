@@ -20,7 +20,7 @@ WRITING_SHARE = 0.05
 """Rows wait so long that writing them takes this share of the time, within the two limits above: that is what
 a killed sweep may lose besides the points in flight."""
 
-FLUSH_ROWS = 50_000  # bounds the memory of rows that wait
+FLUSH_ROWS = 50_000  # are written at once; then others wait for the writer, so that memory is bounded
 COMPACT_PARTS = 64  # small parts of one sweep, before they are merged
 
 
@@ -46,12 +46,13 @@ class StudyWriter(Generic[Row]):
         self.warning = ""
 
     def add(self, row: Any) -> None:
-        """Take a row, or a table of rows.
+        """Take a row, or a table of rows; wait while too many are not written yet.
 
         Raises:
             InputError: rows before it could not be written.
         """
         with self._changed:
+            self._changed.wait_for(self._takes)
             if self._error is not None:
                 raise self._error
             (self._tables if hasattr(row, "num_rows") else self._rows).append(row)
@@ -77,23 +78,29 @@ class StudyWriter(Generic[Row]):
         if error is None:
             self._compact()
 
+    def _takes(self) -> bool:
+        return self._waiting < FLUSH_ROWS or self._error is not None
+
     def _write_until_closed(self) -> None:
         try:
             import pyarrow.parquet  # noqa: F401 (not while the first rows are measured)
 
             while not self._closing:
                 with self._changed:
-                    self._changed.wait(self._flush_s)
+                    if self._waiting < FLUSH_ROWS:
+                        self._changed.wait(self._flush_s)
                 self._flush()
             self._flush()
         except BaseException as error:
             with self._changed:
                 self._error = error
+                self._changed.notify_all()
 
     def _flush(self) -> None:
         with self._changed:
             rows, tables, count = self._rows, self._tables, self._waiting
             self._rows, self._tables, self._waiting = [], [], 0
+            self._changed.notify_all()
         if not count:
             return
         import pyarrow as pa
@@ -102,6 +109,8 @@ class StudyWriter(Generic[Row]):
         record = self._store.record
         table = pa.concat_tables([*tables, *([record.table(rows)] if rows else [])])
         self._store.append(sorted_rows(record, table))
+        del rows, tables, table
+        pa.default_memory_pool().release_unused()  # else it keeps several times what waits
         writing_s = time.monotonic() - began
         self._flush_s = min(max(LEAST_FLUSH_S, writing_s / WRITING_SHARE), MOST_FLUSH_S)
         self.written += count

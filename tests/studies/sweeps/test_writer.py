@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from study_rows import keyed
 
@@ -111,3 +112,41 @@ def test_many_parts_are_merged_on_the_way(tmp_path: Path, monkeypatch: pytest.Mo
             time.sleep(0.001)
         assert len(list(store.folder.glob("part-*"))) < 20
     assert sorted(degrees(store)) == list(range(1, 200))
+
+
+def test_rows_wait_for_a_slow_disk_so_that_memory_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    append = StudyStore.append
+
+    def slow(self: StudyStore, rows: pa.Table) -> Path:
+        written.append(rows.num_rows)
+        time.sleep(0.01)
+        return append(self, rows)
+
+    monkeypatch.setattr(writer, "FLUSH_ROWS", 5)
+    monkeypatch.setattr(StudyStore, "append", slow)
+    store = StudyStore.create(tmp_path)
+    with StudyWriter(store, flush_s=60) as rows:
+        for row in keyed(*range(1, 61)):
+            rows.add(row)
+    assert max(written) <= 5
+    assert sum(written) == 60
+    assert sorted(degrees(store)) == list(range(1, 61))
+
+
+def test_rows_that_wait_get_the_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: StudyStore, rows: pa.Table) -> Path:
+        time.sleep(0.1)  # until others wait
+        raise InputError(f"cannot write {self.folder}: {rows.num_rows} rows")
+
+    def add_until_it_fails() -> None:
+        with StudyWriter(StudyStore.create(tmp_path), flush_s=60) as rows:
+            for row in keyed(*range(1, 9)):
+                rows.add(row)
+
+    monkeypatch.setattr(writer, "FLUSH_ROWS", 2)
+    monkeypatch.setattr(StudyStore, "append", refuse)
+    with pytest.raises(InputError, match="2 rows"):
+        add_until_it_fails()
