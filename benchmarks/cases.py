@@ -61,10 +61,10 @@ class Cases:
     of seeds `cut`. Executors get `overhead_points` cheap points, then as many real ones as take
     `throughput_s`, the latter `throughput_rounds` times.
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
-    has 336 points, all in one study. Sweeps of predictions have the overrides `predicted`. Searches get
-    `search_samples` evaluations and `search_seeds` seeds for every question. Pipelines have `pipeline` stages
-    and micro-batches; `agreements` random steps are compared with the engine. `trace_folders` are numbers of
-    layers and strategies of 16 ranks.
+    has 336 points, all in one study. Sweeps of predictions have the overrides `predicted`, pages the
+    choices `predicted_pages`. Searches get `search_samples` evaluations and `search_seeds` seeds for every
+    question. Pipelines have `pipeline` stages and micro-batches; `agreements` random steps are compared with
+    the engine. `trace_folders` are numbers of layers and strategies of 16 ranks.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -92,6 +92,7 @@ class Cases:
     throughput_rounds: int
     million_variants: tuple[int, int]
     predicted: Mapping[str, Sequence[str]]
+    predicted_pages: Mapping[str, Sequence[str]]
     questions: Mapping[Known, Sequence[Question]]
     search_samples: int
     search_seeds: int
@@ -106,6 +107,8 @@ _ORDERS = (
     *("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "pp-tp-dp-cp-ep", "dp-tp-cp-ep-pp", "tp-ep-cp-dp-pp"),
     *("tp-dp-cp-ep-pp", "tp-pp-cp-ep-dp", "cp-tp-ep-dp-pp", "tp-dp-pp-cp-ep"),
 )
+_PLANS = ("space.zero=[0,1,2]", "space.precision=[bf16,fp8]", "space.overlap_dp=[false,true]")
+_MORE_PLANS = ("space.context=[ring,ulysses,gather]", "space.offload=[none,optimizer,activations]")
 
 
 def full() -> Cases:
@@ -149,6 +152,7 @@ def full() -> Cases:
             "predicted sweep": _PREDICTED,
             "predicted sweep, nine orders": [*_PREDICTED, f"space.order=[{','.join(_ORDERS)}]"],
         },
+        predicted_pages={"12,120 plans": _PLANS, "109,080 plans": [*_PLANS, *_MORE_PLANS]},
         questions=questions(),
         search_samples=300,
         search_seeds=10,
@@ -194,6 +198,7 @@ def quick() -> Cases:
         throughput_rounds=1,
         million_variants=(2, 1),
         predicted={"predicted sweep": [*_PREDICTED, "space.zero=[1]", "space.offload=[none]", *_FEW]},
+        predicted_pages={"1,010 plans": ()},
         questions=small_questions(),
         search_samples=8,
         search_seeds=2,

@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ Row = dict[str, str | int | float | bool | None]
 
 @dataclass(frozen=True)
 class Page:
-    """An explorer: its program, a field and where its figure is, views to scroll to, words, and limits."""
+    """An explorer: its program, a field and where its figure is, views to scroll to, and its words."""
 
     app: str
     field: str
@@ -28,8 +28,7 @@ class Page:
     views: tuple[str, ...]
     words: tuple[str, ...]
     count: str
-    limits: tuple[float, float]
-    """Megabytes of the file, and seconds of a change."""
+    limit_mb: float
 
     @property
     def settled(self) -> str:
@@ -40,25 +39,16 @@ class Page:
 def _of_stages(system: str, model: str) -> Page:
     views = ("breakdown", "memory", "timeline", "tornado", "map")
     words = (f"system={system}", f"model={model}")
-    return Page(
-        "app", "system.peak_tflops", "system.peak_tflops", views, words, "strategies.length", (1.5, 0.3)
-    )
+    field = "system.peak_tflops"
+    return Page("app", field, field, views, words, "strategies.length", 1.5)
 
 
-def _of_predictions(*words: str, change_s: float) -> Page:
+def _of_predictions(choices: Sequence[str]) -> Page:
     field = "system.accelerator.peak_tflops.bf16"
     views = ("point", "plans", "scatter", "parallel", "heat")
-    asked = ("system=dgx_h100", "system.nodes=64", "model=llama3_70b", "space.zero=[0,1,2]")
-    more = ("space.precision=[bf16,fp8]", "space.overlap_dp=[false,true]", *words)
-    return Page("predicted_app", field, field, views, (*asked, *more), "count", (1.7, change_s))
+    words = ("system=dgx_h100", "system.nodes=64", "model=llama3_70b", *choices)
+    return Page("predicted_app", field, field, views, words, "count", 1.7)
 
-
-PREDICTED = {
-    "12,120 plans": _of_predictions(change_s=0.3),
-    "109,080 plans": _of_predictions(
-        "space.context=[ring,ulysses,gather]", "space.offload=[none,optimizer,activations]", change_s=3
-    ),
-}
 
 # Milliseconds since the address was opened: the form can be used; the first points stand.
 _WATCH = """
@@ -91,7 +81,8 @@ def page(cases: Cases, repeats: int) -> Iterator[Row]:
         print(f"page: not measured, {problem}", file=sys.stderr)
         return
     assert program is not None
-    pages = {f"{model} on {system}": _of_stages(system, model) for system, model in cases.pairs} | PREDICTED
+    pages = {f"{model} on {system}": _of_stages(system, model) for system, model in cases.pairs}
+    pages |= {name: _of_predictions(choices) for name, choices in cases.predicted_pages.items()}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with Chromium(program, folder) as browser:
@@ -107,8 +98,7 @@ def page(cases: Cases, repeats: int) -> Iterator[Row]:
                     "repeats": repeats,
                     "points": browser.evaluate(f"explorer.{each.app}.page.frame.{each.count}"),
                     "page_bytes": file.stat().st_size,
-                    "limit_mb": each.limits[0],
-                    "limit_change_s": each.limits[1],
+                    "limit_mb": each.limit_mb,
                     **{key: statistics.median(row[key] for row in found) for key in found[0]},
                 }
 

@@ -238,12 +238,15 @@ def _wasm_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
     ]
 
 
+_LONGEST = ("start_task_cpu_s", "use_task_cpu_s")
+
+
 def _page_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
         f"{row['name']}, {_number(row, 'page_bytes') / 1e6:.2f} MB (limit {row['limit_mb']}): can be used "
         f"after {_number(row, 'usable_s'):.2f} s (target 1), a change takes "
-        f"{_number(row, 'change_s') * 1e3:,.0f} ms ({_number(row, 'limit_change_s') * 1e3:,.0f}), longest "
-        f"task {max(_number(row, f'{when}_task_cpu_s') for when in ('start', 'use')) * 1e3:.0f} CPU-ms (50)"
+        f"{_number(row, 'change_s') * 1e3:,.0f} ms for {row['points']:,} points (300; 3,000 for 100,000), "
+        f"longest task {1e3 * max(_number(row, key) for key in _LONGEST):.0f} CPU-ms (50)"
         for row in results.get("page", ())
     ]
 

@@ -21,6 +21,10 @@ BASE_STYLE = FOLDER / "base.css"
 """The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
 
 
+SORTING = FOLDER / "sorting.js"
+"""A program that lets headings sort the tables of class `sorts`."""
+
+
 def template_environment(templates: Path) -> Environment:
     """Return what renders the templates of a folder and `frame.html`, in which each page stands.
 

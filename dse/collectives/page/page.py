@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.pages import joined, page_style, script_json, template_environment
+from dse.base.pages import SORTING, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.page.layout import layout
 from dse.collectives.page.spread import HEIGHT, WIDTH, spread_plot
@@ -42,7 +42,7 @@ def render_page(schedule: Schedule, network: Network, summary: dict[str, Any]) -
         spread_size=(WIDTH, HEIGHT),
         critical=_critical(schedule, data["critical"]),
         style=page_style(TEMPLATES / "schedule.css"),
-        program=joined(TEMPLATES / "schedule.js"),
+        program=joined(TEMPLATES / "schedule.js", SORTING),
         data=script_json(data),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.pages import joined, page_style, script_json, template_environment
+from dse.base.pages import SORTING, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.partition.files.results import DeviceRow, cost_text, gap
 from dse.partition.graphs.sources.source import Source
@@ -51,6 +51,6 @@ def render_page(
         levels=[f"{level.title} ({len(level.names)})" for level in drawings],
         level=readable(drawings),
         style=page_style(TEMPLATES / "partition.css"),
-        program=joined(TEMPLATES / "partition.js"),
+        program=joined(TEMPLATES / "partition.js", SORTING),
         data=script_json(data),
     )

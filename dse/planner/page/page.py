@@ -1,4 +1,4 @@
-"""The data of the page, and the page: one HTML file with its style inside and no program."""
+"""The data of the page, and the page: one HTML file with its style and a program that sorts tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.pages import page_style, template_environment
+from dse.base.pages import SORTING, joined, page_style, template_environment
 from dse.base.texts import counted
 from dse.base.units import format_count
 from dse.planner.durations import duration
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 def render_page(data: Mapping[str, Any]) -> str:
-    """Return the page of a document; it loads nothing and runs no program."""
+    """Return the page of a document; it loads nothing, and can be read without its program."""
     environment = template_environment(TEMPLATES)
     environment.filters.update(time=duration, layers=lambda x: layers_text(x).replace("-", "–"))
     environment.filters.update(batches=batches_text, way=way_text)
@@ -87,6 +87,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
         ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
         style=page_style(TEMPLATES / "plan.css"),
+        program=joined(SORTING),
     )
 
 

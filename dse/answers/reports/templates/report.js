@@ -239,7 +239,7 @@ class Question {
     const head = element("tr", {}, element("th", "strategy", { scope: "col" }));
     columns.forEach(([, title], index) => {
       const isBy = index === by;
-      const button = element("button", { type: "button", class: "link" }, title, isBy ? (descending ? " ↓" : " ↑") : "");
+      const button = element("button", { type: "button", class: "link" }, title);
       button.addEventListener("click", () => {
         this.by = { index, descending: isBy && !descending };
         this.fillTable(true);

@@ -345,6 +345,7 @@ function fillLate() {
       cell.textContent = text;
       cell.className = name;
     }
+    row.lastChild.dataset.of = times[i];
   }
 }
 

@@ -69,7 +69,7 @@ function head() {
   headed = text;
   parts.head.replaceChildren(element("th", { scope: "col" }, "Rank"), ...shown.map((measure) => {
     const isBy = measure.name === by.name;
-    const button = element("button", { type: "button", class: "link" }, measure.title, isBy ? (by.descending ? " ↓" : " ↑") : "");
+    const button = element("button", { type: "button", class: "link" }, measure.title);
     button.addEventListener("click", () => {
       by = { name: measure.name, descending: isBy ? !by.descending : Boolean(measure.isHighBetter) };
       page = 0;
