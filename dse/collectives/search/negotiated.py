@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.reductions import halves, tightened
+from dse.collectives.search.images import Images, images_of
+from dse.collectives.search.reductions import halves
 from dse.collectives.search.synthesizers.base import Effort
 from dse.collectives.search.synthesizers.searches import limited
 
@@ -23,10 +24,6 @@ def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | 
 
     Of an all-reduce sums and copies negotiate together; reduce-scatter and reduce are solved backwards.
     """
-    import numpy as np
-
-    from dse.base import solvers
-
     graph, collective = problem.graph, problem.collective
     switches = frozenset(range(graph.npus, graph.nodes))
     is_passive = bool(switches) and switches == graph.cannot_copy == graph.cannot_add
@@ -37,11 +34,32 @@ def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | 
     work = effort.trials * _STATES_OF_A_TRIAL
     if messages * graph.nodes * _STEPS_OF_A_MESSAGE > work:
         return None
+    best, deadline = None, effort.deadline
+    groups = list(images_of(problem))
+    for images in (*groups, None):
+        if deadline.is_over or (best or known).time_ps <= effort.enough_ps:
+            break
+        share = work if images is None else work // len(groups)
+        best = _made(problem, images, best or known, effort.until(deadline), share) or best
+    return best
+
+
+def _made(
+    problem: Problem, images: Images | None, known: Schedule, effort: Effort, work: int
+) -> Schedule | None:
+    """Return a schedule faster than `known` that images keep; None if none is found."""
+    import numpy as np
+
+    from dse.base import solvers
+
+    has_sums = problem.collective.kind == "all_reduce"
     of_copies = halves(problem)[1] if has_sums else problem
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.negotiate_trees(
             of_copies.native,
             has_sums,
+            [] if images is None else images.links.tolist(),
+            [] if images is None else images.chunks.tolist(),
             known.time_ps,
             work,
             effort.seed,
@@ -50,4 +68,4 @@ def negotiated(problem: Problem, known: Schedule, effort: Effort) -> Schedule | 
         )
     if not len(link):
         return None
-    return tightened(Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums))
+    return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)

@@ -82,9 +82,10 @@ class Overlaps:
         searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
             (_translations_kept, lambda: start),
             (_translations_kept, lambda: None),
-            (_negotiated, lambda: self._negotiated_from or best),  # once: it only has to be faster
             (_chunks_made_again, lambda: best),  # what the others have found
             (_chunks_made_again, lambda: None),
+            # Once, as it only has to be faster; last, as others cannot take sums apart that NPUs exchange.
+            (_negotiated, lambda: self._negotiated_from or best),
         ]
         for search, first in searches:
             if not is_over():

@@ -224,19 +224,21 @@ void bind_synthesis_search(nb::module_& m) {
         "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
     m.def(
         "negotiate_trees",
-        [](const Problem& problem, bool has_sums, Picoseconds known_ps, std::uint64_t work,
+        [](const Problem& problem, bool has_sums, const std::vector<std::vector<std::uint32_t>>& links,
+           const std::vector<std::vector<std::uint32_t>>& chunks, Picoseconds known_ps, std::uint64_t work,
            std::uint64_t seed, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
             const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
             FoundSums found;
             {
                 const nb::gil_scoped_release release;
-                found =
-                    negotiate_trees(problem, has_sums, known_ps, work, {seed, 0, enough_ps, {}}, checkpoint);
+                found = negotiate_trees(problem, has_sums, {links, chunks}, known_ps, work,
+                                        {seed, 0, enough_ps, {}}, checkpoint);
             }
             return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
                               found.trials);
         },
-        "problem"_a, "has_sums"_a, "known_ps"_a, "work"_a, "seed"_a, "enough_ps"_a, "cancellation"_a.none());
+        "problem"_a, "has_sums"_a, "links"_a, "chunks"_a, "known_ps"_a, "work"_a, "seed"_a, "enough_ps"_a,
+        "cancellation"_a.none());
     m.def(
         "decide_schedule",
         [](const Problem& problem, Picoseconds within_ps, std::uint64_t seed, std::uint64_t most_fails,

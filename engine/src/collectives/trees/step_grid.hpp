@@ -39,18 +39,25 @@ struct Message {
 
 using Tree = std::vector<Message>;  // per NPU; that of the root has no hops
 
-/// Of a chunk sums go to the root, which has all of them at a step, and copies go from there.
+/// Of a chunk sums go to the root, which has all of them at a step, and copies go from there. With a partner
+/// the root exchanges what both have: sums go to either, the message of each to the other adds what it has,
+/// and copies go from both. In both trees the partner is joined to the root by such a message.
 struct Trees {
     std::uint32_t root = 0;
     std::uint32_t at = 0;
+    std::uint32_t partner = kNothing;
     Tree sums, copies;
 };
 
-/// Keeps which links messages want at each step, with prices that rise where several want the same.
+/// Keeps which links messages want at each step, with prices that rise where several want the same. Links of
+/// a lane are wanted together.
 class Grid {
 public:
-    Grid(const Problem& problem, Picoseconds step, std::uint32_t steps, std::uint32_t phase)
+    /// `lanes` has a number per link, and stays.
+    Grid(const Problem& problem, const std::vector<std::uint32_t>& lanes, Picoseconds step,
+         std::uint32_t steps, std::uint32_t phase)
         : problem_(problem),
+          lanes_(lanes),
           phase_(phase),
           step_(step),
           steps_(steps),
@@ -94,14 +101,38 @@ public:
             if (wanted_[i] > 1) lessons_[i] += kLesson * static_cast<float>(wanted_[i] - 1);
     }
 
-    /// Joins all NPUs to a root that is there at a step, and takes their steps; false, and none taken, if
-    /// time is too short.
+    /// Joins all NPUs to the root, of sums too if said, and takes their steps; false, and none taken, if time
+    /// is too short. If the root is to have a partner but time is too short for both messages, it has none.
+    bool grow(Trees& own, bool has_sums, bool exchanges) {
+        own.partner = kNothing;
+        own.sums.assign(has_sums ? problem_.npus : 0, {});
+        own.copies.assign(problem_.npus, {});
+        own.copies[own.root].at = own.at;
+        if (has_sums) own.sums[own.root].at = own.at;
+        if (exchanges) exchange(own);
+        if ((!has_sums || fill<true>(own.sums)) && fill<false>(own.copies)) return true;
+        want(own, -1);
+        return false;
+    }
+
+    /// Finds another way for the message of the partner to the root, or of the root to it, that fits all
+    /// other messages; false if there is none.
     template <bool kSums>
-    bool grow(std::uint32_t root, std::uint32_t at, Tree& tree) {
-        tree.assign(problem_.npus, {});
-        tree[root].at = at;
-        if (fill<kSums>(tree)) return true;
-        for (const Message& message : tree) want(message, -1);
+    bool exchange_again(Trees& own) {
+        Tree& tree = kSums ? own.sums : own.copies;
+        const Message before = tree[own.partner];
+        want(before, -1);
+        Tree pair(problem_.npus);
+        pair[own.root].at = kSums ? own.copies[own.root].at : own.sums[own.root].at;
+        const bool is_found = find_way<kSums>(pair, limit_of<kSums>(tree, own.partner),
+                                              [&](std::uint32_t v) { return v == own.partner; }) != kNothing;
+        if (is_found) {
+            tree[own.partner] = pair[own.partner];
+            if (in_order(own.sums[own.partner], own.copies[own.partner])) return true;
+            want(tree[own.partner], -1);
+        }
+        tree[own.partner] = before;
+        want(before, 1);
         return false;
     }
 
@@ -128,10 +159,7 @@ public:
     /// none.
     template <bool kSums>
     bool join_again(Tree& tree, std::uint32_t npu) {
-        std::uint32_t limit = kSums ? 0 : steps_;
-        for (const Message& other : tree)
-            if (other.inner == npu)
-                limit = kSums ? std::max(limit, other.leaves) : std::min(limit, other.leaves);
+        const std::uint32_t limit = limit_of<kSums>(tree, npu);
         const Message before = std::move(tree[npu]);
         want(before, -1);
         tree[npu] = {};
@@ -149,10 +177,70 @@ private:
     }
     std::uint32_t last(const Hop& hop) const { return std::min(steps_, hop.start + holds_[hop.link]); }
     std::size_t place(std::uint32_t link, std::uint32_t step) const {
-        return std::size_t{link} * steps_ + step;
+        return std::size_t{lanes_[link]} * steps_ + step;
     }
     std::size_t state(std::uint32_t node, std::uint32_t step) const {
         return std::size_t{node} * (steps_ + 1) + step;
+    }
+
+    /// When an NPU must have what it sends on; of sums, when the last of those that it gets is there.
+    template <bool kSums>
+    std::uint32_t limit_of(const Tree& tree, std::uint32_t npu) const {
+        std::uint32_t limit = kSums ? 0 : steps_;
+        for (const Message& other : tree)
+            if (other.inner == npu)
+                limit = kSums ? std::max(limit, other.leaves) : std::min(limit, other.leaves);
+        return limit;
+    }
+
+    /// Whether what the partner sends has left before the other message comes, and no switch gets one first
+    /// and passes on the other first.
+    bool in_order(const Message& comes, const Message& goes) const {
+        if (comes.at >= goes.at) return false;
+        for (std::size_t i = 0; i + 1 < comes.hops.size(); ++i)
+            for (std::size_t j = 0; j + 1 < goes.hops.size(); ++j) {
+                // The hops into a switch and out of it: those of a copy are listed from its end.
+                const Hop &into = comes.hops[i], &out = comes.hops[i + 1];
+                const Hop &other_into = goes.hops[j + 1], &other_out = goes.hops[j];
+                if (problem_.links[into.link].to != problem_.links[other_into.link].to) continue;
+                const auto came = into.start + takes_[into.link],
+                           other = other_into.start + takes_[other_into.link];
+                if (came == other || (came < other) != (out.start < other_out.start) ||
+                    out.start == other_out.start)
+                    return false;
+            }
+        return true;
+    }
+
+    /// Gives the root a partner, of the NPUs that are farthest past switches, if time is long enough. What
+    /// the root sends is there after the partner has sent: else it would be added to what comes back.
+    void exchange(Trees& own) {
+        const auto lag_of = [&](std::uint32_t v) {
+            const std::uint32_t lag = lags_[v * problem_.npus + own.root];
+            return lag == kNothing ? 0 : lag;
+        };
+        std::uint32_t lag = 1;
+        for (std::uint32_t v = 0; v < problem_.npus; ++v) lag = std::max(lag, lag_of(v));
+        Tree there(problem_.npus), back(problem_.npus);
+        there[own.root].at = own.at;
+        const std::uint32_t partner =
+            find_way<true>(there, 0, [&](std::uint32_t v) { return lag_of(v) == lag; });
+        if (partner == kNothing) return;
+        const Message& comes = there[partner];
+        back[own.root].at = comes.at + 1;  // switches must not confuse them
+        const bool is_back =
+            find_way<false>(back, steps_, [&](std::uint32_t v) { return v == partner; }) == partner;
+        const Message& goes = back[partner];
+        if (!is_back || !in_order(comes, goes)) {
+            want(comes, -1);
+            want(goes, -1);
+            return;
+        }
+        own.partner = partner;
+        own.sums[partner] = comes;
+        own.copies[partner] = goes;
+        own.sums[own.root].at = goes.leaves;
+        own.copies[own.root].at = std::max(comes.leaves, goes.leaves);
     }
 
     /// In how many steps messages of an NPU get to others, past switches only.
@@ -279,6 +367,7 @@ private:
     }
 
     const Problem& problem_;
+    const std::vector<std::uint32_t>& lanes_;
     const std::uint32_t phase_;  ///< links start at this and each multiple of what they hold, or at any step
     const Picoseconds step_;
     const std::uint32_t steps_;

@@ -1,0 +1,192 @@
+"""Groups of permutations of nodes that keep all links and move each: chunks lead to others by them.
+
+NPUs are numbered in a mixed radix, and a digit is turned: 1 is added to it, without carry. Switches follow
+their neighbours; of several alike each goes to itself, or to the next. If all permutations of a group but the
+identity move every link, sends of one chunk lead to sends of others on other links at the same times.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from dse.collectives.problem.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dse.inputs.networks import LinkGraph
+
+Turn = tuple[int, "NDArray[np.int64]"]
+
+_MOST_CANDIDATES = 200  # groups that are looked at, those of numberings of few digits first
+_MOST_GROUPS, _MOST_OF_A_SIZE = 6, 2
+
+
+class Images(NamedTuple):
+    """Where each permutation leads links and chunks: int32, a row each."""
+
+    links: NDArray[np.int32]
+    chunks: NDArray[np.int32]
+
+
+def images_of(problem: Problem) -> Iterator[Images]:
+    """Yield images under some groups, the largest first; nothing where chunks have no NPU each."""
+    import numpy as np
+
+    graph, collective = problem.graph, problem.collective
+    if collective.kind not in ("all_gather", "all_reduce") or len(collective.members) != graph.npus:
+        return
+    chunks = np.arange(collective.chunks, dtype=np.int64)
+    for nodes, links in _groups(graph)[:_MOST_GROUPS]:
+        owners = nodes[:, chunks % graph.npus]
+        yield Images(links, (chunks - chunks % graph.npus + owners).astype(np.int32))
+
+
+def _groups(graph: LinkGraph) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Permutations of nodes and links of the groups that move all links, the largest first."""
+    found: dict[frozenset[bytes], tuple[NDArray[np.int64], NDArray[np.int32]]] = {}
+    links = _Links(graph)
+    candidates = (turns for sizes in _numberings(graph.npus) for turns in _chosen(links, sizes))
+    for turns in islice(candidates, _MOST_CANDIDATES):
+        nodes = _generated(graph.nodes, turns)
+        if nodes is None:
+            continue
+        key = frozenset(row.tobytes() for row in nodes)
+        if len(key) < len(nodes) or key in found:
+            continue
+        images = links.images(nodes)
+        if images is not None and _moves_all(images):
+            found[key] = nodes, images
+    of_size: defaultdict[int, list[tuple[NDArray[np.int64], NDArray[np.int32]]]] = defaultdict(list)
+    for group in found.values():
+        of_size[len(group[0])].append(group)
+    return [group for size in sorted(of_size, reverse=True) for group in of_size[size][:_MOST_OF_A_SIZE]]
+
+
+def _numberings(npus: int) -> Iterator[tuple[int, ...]]:
+    """The mixed radices of so many numbers, those of few digits first."""
+    queue: list[tuple[tuple[int, ...], int]] = [((), npus)]
+    for sizes, left in queue:
+        if left == 1:
+            yield sizes
+        queue += [((*sizes, size), left // size) for size in range(left, 1, -1) if left % size == 0]
+
+
+def _chosen(links: _Links, sizes: tuple[int, ...]) -> Iterator[tuple[Turn, ...]]:
+    """Turns of some digits, most first: the order of each, and the permutation of all nodes that adds 1."""
+    import numpy as np
+
+    stride, npus = 1, np.arange(links.graph.npus, dtype=np.int64)
+    turns: list[Turn] = []
+    for size in sizes:
+        digit = npus // stride % size
+        turned = npus + ((digit + 1) % size - digit) * stride
+        stride *= size
+        both = [links.extended(turned, shift) for shift in (1, 0)]
+        nodes = [each for each in both if each is not None]
+        if len(nodes) == 2 and np.array_equal(nodes[0], nodes[1]):
+            nodes.pop()
+        turns += [(size, each) for each in nodes]
+    for count in range(len(turns), 0, -1):
+        yield from combinations(turns, count)
+
+
+class _Links:
+    """The links of a graph by their ends and kinds, those alike in order."""
+
+    def __init__(self, graph: LinkGraph) -> None:
+        import numpy as np
+
+        self.graph = graph
+        self._near: list[list[tuple[int, int, bool]]] = [[] for _ in range(graph.nodes)]
+        columns = (graph.sources.tolist(), graph.destinations.tolist(), graph.kind_of.tolist())
+        for one, other, kind in zip(*columns, strict=True):
+            self._near[one].append((other, kind, True))
+            self._near[other].append((one, kind, False))
+        self._order = np.argsort(self._keys(np.arange(graph.nodes, dtype=np.int64)), kind="stable")
+        self._sorted = self._keys(np.arange(graph.nodes, dtype=np.int64))[self._order]
+
+    def _keys(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number per link of where its ends lead, and its kind."""
+        graph = self.graph
+        ends = nodes[..., graph.sources] * graph.nodes + nodes[..., graph.destinations]
+        keys: NDArray[np.int64] = ends * len(graph.kinds) + graph.kind_of
+        return keys
+
+    def extended(self, turned: NDArray[np.int64], shift: int) -> NDArray[np.int64] | None:
+        """A permutation of NPUs as one of all nodes: switches lead to those near the images of their NPUs."""
+        import numpy as np
+
+        graph = self.graph
+        switches = range(graph.npus, graph.nodes)
+        # Switches have the same name as long as all near them have: as they are, and near images of NPUs.
+        own = [*range(graph.npus), *[graph.npus] * len(switches)]
+        led = [*turned.tolist(), *[graph.npus] * len(switches)]
+        for _ in switches:
+            known: dict[tuple[object, ...], int] = {}
+            count = len(set(own))
+            own, led = (self._renamed(names, known) for names in (own, led))
+            if len(set(own)) == count:
+                break
+        places, image = defaultdict[int, list[int]](list), [*turned.tolist(), *[-1] * len(switches)]
+        alike = defaultdict[int, list[int]](list)
+        for switch in switches:
+            places[own[switch]].append(switch)
+            alike[led[switch]].append(switch)
+        for name, those in alike.items():
+            if len(those) != len(places[name]):
+                return None
+            for place, switch in enumerate(those):
+                image[switch] = places[name][(place + shift) % len(those)]
+        nodes = np.array(image, dtype=np.int64)
+        return nodes if self.images(nodes[None]) is not None else None
+
+    def _renamed(self, names: list[int], known: dict[tuple[object, ...], int]) -> list[int]:
+        """Names of NPUs as they are, and of switches by their own and those of all near them."""
+        npus = self.graph.npus
+        found = names[:npus]
+        for switch in range(npus, self.graph.nodes):
+            near = sorted((names[other], kind, leaves) for other, kind, leaves in self._near[switch])
+            found.append(npus + known.setdefault((names[switch], *near), len(known)))
+        return found
+
+    def images(self, nodes: NDArray[np.int64]) -> NDArray[np.int32] | None:
+        """The links that permutations of nodes lead links to, those alike in order; None if one has none."""
+        import numpy as np
+
+        keys = self._keys(nodes)
+        order = np.argsort(keys, axis=1, kind="stable")
+        if (np.take_along_axis(keys, order, axis=1) != self._sorted).any():
+            return None
+        images = np.empty(keys.shape, dtype=np.int32)
+        np.put_along_axis(images, order, np.broadcast_to(self._order, keys.shape).astype(np.int32), axis=1)
+        return images
+
+
+def _generated(nodes: int, turns: tuple[Turn, ...]) -> NDArray[np.int64] | None:
+    """All products of permutations of such orders; None if they have others or do not commute."""
+    import numpy as np
+
+    group = np.arange(nodes, dtype=np.int64)[None]
+    for size, turn in turns:
+        if any((turn[other] != other[turn]).any() for _, other in turns):
+            return None
+        powers = [np.arange(nodes, dtype=np.int64)]
+        for _ in range(size):
+            powers.append(turn[powers[-1]])
+        if (powers[-1] != powers[0]).any():
+            return None
+        group = np.concatenate([power[group] for power in powers[:-1]])
+    return group
+
+
+def _moves_all(links: NDArray[np.int32]) -> bool:
+    """Whether no two permutations lead a link to the same one."""
+    import numpy as np
+
+    ordered = np.sort(links, axis=0)
+    return bool((ordered[1:] != ordered[:-1]).all())
