@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -62,15 +62,23 @@ def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Mess
     npus = schedule.problem.graph.npus
     origins: dict[int, tuple[int, ...]] = {}  # per send the sends of NPUs that it carries
     held: dict[tuple[int, int], tuple[int, ...]] = {}  # the same of a chunk at a switch
+    waiting: defaultdict[tuple[int, int, bool], deque[tuple[int, ...]]] = defaultdict(deque)
+    lacking = {False: schedule.problem.graph.cannot_copy, True: schedule.problem.graph.cannot_add}
     changes: defaultdict[tuple[int, int], int] = defaultdict(int)
     seen: dict[int, int] = {}  # per send of an NPU how often its place had changed
     found: list[Message] = []
     for step in ordered_steps(schedule):
         send = sends[step.send]
         place = (send.target if step.arrives else send.source, send.chunks[0])
+        queue = waiting[
+            place[0], place[1], send.adds
+        ]  # of messages that a switch only passes on, the oldest first
         if not step.arrives:
-            origins[step.send] = (step.send,) if send.source < npus else held.get(place, ())
+            passed = queue.popleft() if place[0] in lacking[send.adds] and queue else held.get(place, ())
+            origins[step.send] = (step.send,) if send.source < npus else passed
             seen[step.send] = changes[place]
+        elif send.target in lacking[send.adds]:
+            queue.append(origins[step.send])
         elif send.target >= npus:
             before = held.get(place, ()) if send.adds else ()
             held[place] = (*before, *origins[step.send])
