@@ -82,6 +82,37 @@ def test_an_all_reduce_over_rails_needs_a_seventh_message_on_a_rail_or_waits_ins
     assert bound_of(problem_on(rails(2, 2), "all_reduce"), "crossings") == two
 
 
+def islands(npus: int, gbps: int = 300) -> LinkGraph:
+    """Two fast switches with as many NPUs each, and one slow switch that all of them share."""
+    links = [(npu, 2 * npus + npu // npus, 350, gbps) for npu in range(2 * npus)]
+    links += [(npu, 2 * npus + 2, 1500, 25) for npu in range(2 * npus)]
+    links += [(b, a, ns, speed) for a, b, ns, speed in links]
+    return passive(LinkGraph.of(2 * npus, 2 * npus + 3, links))
+
+
+def test_sums_of_eight_islanders_leave_over_as_many_links_one_after_the_other() -> None:
+    """Two messages leave each NPU. The first of all waits 5 hops for its sum, and the last link's 8 hops.
+
+    As the 16 sums of an island and a chunk take 7 messages each, 7 over each link, the last of them is there
+    after 8 hops. It is the same backwards, so that 13 hops are lost, and not 10.
+    """
+    assert bound_of(problem_on(islands(8), "all_reduce"), "crossings") == 3 * SLOW_PS + 13 * 3_845_253
+
+
+def test_a_third_message_on_a_link_begins_too_late_unless_it_has_what_one_npu_contributes() -> None:
+    """Four NPUs in each of two nodes: three messages take 4 slow hops, and a sum of two NPUs 2 fast ones."""
+    time_ps = 4 * SLOW_PS + 2 * FAST_PS
+    assert bound_of(problem_on(rails(2, 4), "all_reduce"), "crossings") == time_ps
+
+
+@pytest.mark.parametrize("npus", [4, 5, 6])
+@pytest.mark.parametrize("gbps", [50, 100, 200, 400])
+def test_all_reduces_over_islands_take_no_less_than_their_bounds(npus: int, gbps: int) -> None:
+    problem = problem_on(islands(npus, gbps), "all_reduce")
+    made = synthesize(problem, "auto", Effort(trials=1), compare=False).schedule
+    assert all(bound.time_ps <= made.time_ps for bound in lower_bounds(problem))
+
+
 def test_switches_that_copy_or_add_have_no_such_bounds() -> None:
     able = replace(rails(), cannot_copy=frozenset(), cannot_add=frozenset())
     assert "spread" not in {bound.name for bound in lower_bounds(problem_on(able, "broadcast"))}

@@ -13,7 +13,8 @@ least as long as sums of as many NPUs take to get to one (`spreads`). What it br
 or goes on to, and is to spread there. Later each other part gets one message. It has all of the first part,
 which had sent nothing until then, and what is new in it is to spread. So the messages of tight chunks lie
 within T less both times. Each other chunk has one message more at least. With any number of tight chunks the
-links need time for all messages, and for those of tight chunks within theirs.
+links need time for all messages, and for those of tight chunks within theirs. How messages begin and end
+in parts if chunks are tight says more (`tight`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from dse.collectives.bounds.bound import NEVER, Bound, Strongest
 from dse.collectives.bounds.sets import joined_parts
-from dse.collectives.bounds.spreads import Spreads
+from dse.collectives.bounds.tight import Ends
 from dse.collectives.bounds.view import View
 
 if TYPE_CHECKING:
@@ -48,11 +49,15 @@ def crossings_bound(view: View) -> Iterator[Bound]:
         crosses &= (np.bincount(part, graph.adds) > 0)[part[graph.destinations]]
         need = 2 * (parts - 1) * collective.chunks
         time, text = view.deliveries_ps(crosses, need), ""
-        inside = _inside(view, min(map(members.count, set(members))))
-        if inside and parts > 1:
-            tight = _with_tight(view, crosses, parts, inside)
+        ends = Ends.of(view, part) if parts > 1 else None
+        if ends is not None:
+            tight = _with_tight(view, crosses, parts, ends)
             if tight > time:
-                text = f". Those of chunks that have no more wait, and are to spread, for {inside} ps in all"
+                is_longer = tight > view.deliveries_ps(crosses, need) + ends.inside_ps
+                text = (
+                    f". Those of chunks that have no more wait, and are to spread, for {ends.inside_ps} ps"
+                    f"{' or longer' if is_longer else ''} in all"
+                )
             time = max(time, tight)
         if parts > 1 and strongest.raised_to(time):
             links = f"{int(crosses.sum())} links"
@@ -62,17 +67,7 @@ def crossings_bound(view: View) -> Iterator[Bound]:
         yield found
 
 
-def _inside(view: View, npus: int) -> int:
-    """How long sums of so many NPUs take to get to one, and to come back to as many, at the least; or 0."""
-    graph, collective = view.problem.graph, view.problem.collective
-    into, out = Spreads.of(view, turned=True), Spreads.of(view)
-    if into is None or out is None or len(collective.members) != graph.npus:
-        return 0
-    ways = [spreads.times_to(npus, [0] * graph.npus) for spreads in (into, out)]
-    return sum(times[-1] for times in ways if len(times) == npus)
-
-
-def _with_tight(view: View, crosses: NDArray[np.bool_], parts: int, inside_ps: int) -> int:
+def _with_tight(view: View, crosses: NDArray[np.bool_], parts: int, ends: Ends) -> int:
     """The least time over all numbers of chunks that are not tight."""
     chunks, each = view.problem.collective.chunks, 2 * (parts - 1)
     least = NEVER
@@ -81,5 +76,6 @@ def _with_tight(view: View, crosses: NDArray[np.bool_], parts: int, inside_ps: i
         if all_of_them >= least:
             break
         tight = view.deliveries_ps(crosses, (chunks - others) * each)
-        least = min(least, max(all_of_them, tight + inside_ps if others < chunks else 0))
-    return least
+        time = max(all_of_them, tight + ends.inside_ps if others < chunks else 0)
+        least = min(least, time if others else max(time, ends.all_tight_ps))
+    return max(least, min(ends.all_tight_ps, ends.more_ps))

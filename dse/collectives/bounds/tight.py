@@ -1,0 +1,159 @@
+"""How all-reduces past passive switches begin and end in parts of nodes, where messages are fewest.
+
+A chunk is tight if it has 2 G - 2 messages between G parts with NPUs (`crossings`).
+
+If all chunks are tight, count how many sums there are. A part of n NPUs with the sum of its own has got n - 1
+messages from inside. Of a chunk with r < G such parts r messages have left at most: each part that has one
+sends one towards a first part or, if some part u lacks its sum, lies on the way of u to the first part and
+sends none towards it. Then at most as many have got all from others as lie on that way, with the first part.
+So the k-th message of all leaves when so many parts have their sums, and not before the link is free again
+that began another L messages ago, of L links. It takes the shortest way. Backwards in time the same holds, so
+the k-th message from the start and the k-th from the end fit into T, for each k.
+
+If L links out of parts are all alike, and L links into them, and 2 K (G - 1) messages of K chunks fill each,
+let T be less than what one more message on a link takes, plus the time in which two NPUs get a sum, or a
+copy. Then with E messages more E links begin with an early one, which has what one NPU contributes, and E end
+with a late one, of use to one NPU. Of a chunk let x be only early or only late, b both, and e more than 2 G -
+2. Choose an NPU of each part as its sender, and one as its receiver. Of the early and late messages leave out
+all but theirs: the rest still joins all parts, so there are 2 G - 2 or more. Choose them at random from n
+NPUs: in the mean x / n and b / n² stay. If x < n / 2, choose from those without messages that are only early,
+or late: b / (n (n - x)) stay, in whole numbers. So x + 2 b < 2 e unless x is 0 or b > n² / 2, or n < 4. In
+all x + 2 b is 2 E or more, and b less than L if there is any x. With 2 (L - 1) < n² there is none, and b is e
+for each chunk: without these messages all are tight. The NPUs of each part still reach some of any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from dse.collectives.bounds.bound import NEVER
+from dse.collectives.bounds.spreads import Spreads
+from dse.collectives.bounds.view import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_MESSAGES = 100_000  # of tight chunks, whose starts are listed
+
+
+class Ends(NamedTuple):
+    """When the first messages of tight chunks leave parts at the earliest, and the last before the end.
+
+    `first_ps` and `last_ps` are the least times of sums and of copies in a part, `leaves_ps` and `comes_ps`
+    when the k-th message from part to part leaves at the earliest, and comes before the end, if all chunks
+    are tight. Its way takes `way_ps`. If not all chunks are tight, `more_ps` is the least time; 0: not known.
+    """
+
+    first_ps: int
+    last_ps: int
+    leaves_ps: list[int]
+    comes_ps: list[int]
+    way_ps: int
+    more_ps: int
+
+    @property
+    def inside_ps(self) -> int:
+        """What the messages of a tight chunk leave for sums and copies inside of parts."""
+        return self.first_ps + self.last_ps
+
+    @property
+    def all_tight_ps(self) -> int:
+        """The least time if all chunks are tight."""
+        ends = zip(self.leaves_ps, reversed(self.comes_ps), strict=True)
+        return max((leaves + self.way_ps + comes for leaves, comes in ends), default=0)
+
+    @classmethod
+    def of(cls, view: View, part: NDArray[np.int64]) -> Ends | None:
+        """Return those of parts with two NPUs or more each; None where a switch copies or adds."""
+        graph, collective = view.problem.graph, view.problem.collective
+        back = View(replace(view.problem, graph=graph.transposed), view.deadline)
+        into, out = Spreads.of(view, turned=True), Spreads.of(view)
+        if into is None or out is None or len(collective.members) != graph.npus:
+            return None
+        members = part[: graph.npus].tolist()
+        npus = min(map(members.count, set(members)))
+        sums, copies = (spreads.times_to(npus, [0] * graph.npus) for spreads in (into, out))
+        if npus < 2 or min(len(sums), len(copies)) < npus:
+            return None
+        leaves, comes = (_starts(one, part, npus, times[-1]) for one, times in ((view, sums), (back, copies)))
+        way_ps = _shortest_way(view, part)
+        more_ps = _more(view, part, npus, way_ps, min(sums[1], copies[1]))
+        return cls(sums[-1], copies[-1], leaves, comes, way_ps, more_ps)
+
+
+def _has_npus(view: View, part: NDArray[np.int64]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    graph = view.problem.graph
+    marks: NDArray[np.bool_] = np.isin(part, part[: graph.npus])
+    return marks
+
+
+def _starts(view: View, part: NDArray[np.int64], npus: int, first_ps: int) -> list[int]:
+    """When 1, 2, … messages of tight chunks leave parts; sums of `npus` NPUs take `first_ps` or longer.
+
+    Nothing where they are too many.
+    """
+    graph, chunks = view.problem.graph, view.problem.collective.chunks
+    parts = len(set(part[: graph.npus].tolist()))
+    each = 2 * (parts - 1)
+    if chunks * each > _MOST_MESSAGES:
+        return []
+    inside = (part[graph.sources] == part[graph.destinations]) & (graph.destinations < graph.npus)
+    leaves = (part[graph.sources] != part[graph.destinations]) & _has_npus(view, part)[graph.sources]
+    links, held = int(leaves.sum()), int(view.problem.held_ps[leaves].min(initial=NEVER))
+    sums = _deliveries(view, inside, parts * chunks * (npus - 1))[npus - 2 :: npus - 1]
+    starts: list[int] = []
+    for number in range(1, chunks * each + 1):
+        needed = parts * (number // each) + min(number % each, parts)
+        start = max(first_ps, sums[needed - 1]) if needed <= len(sums) else NEVER
+        starts.append(max(start, starts[-links] + held) if number > links else start)
+    return starts
+
+
+def _deliveries(view: View, chosen: NDArray[np.bool_], need: int) -> list[int]:
+    """When chosen links can have made 1, 2, … up to so many deliveries; none if they never can."""
+    import numpy as np
+
+    problem, graph = view.problem, view.problem.graph
+    until = view.deliveries_ps(chosen, need)
+    if until == NEVER:
+        return []
+    first = (view.first_ps[graph.sources] + problem.arrival_ps)[chosen]
+    held = np.maximum(problem.held_ps[chosen], 1)
+    counts = np.maximum((until - first) // held + 1, 0)
+    number = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    times: list[int] = np.sort(np.repeat(first, counts) + number * np.repeat(held, counts)).tolist()
+    return times[:need]
+
+
+def _shortest_way(view: View, part: NDArray[np.int64]) -> int:
+    """The least time from when a message begins to leave a part with NPUs until it is in another."""
+    import numpy as np
+
+    graph, ends = view.problem.graph, _has_npus(view, part)
+    onward = view.links.distances(np.flatnonzero(ends).astype(np.uint32), reversed=True)
+    leaves = (part[graph.sources] != part[graph.destinations]) & ends[graph.sources]
+    return int((view.problem.arrival_ps + onward[graph.destinations])[leaves].min(initial=NEVER))
+
+
+def _more(view: View, part: NDArray[np.int64], npus: int, way_ps: int, two_ps: int) -> int:
+    """The least time in which not all chunks are tight, but for messages in vain; 0 if not known."""
+    import numpy as np
+
+    graph = view.problem.graph
+    crosses, ends = part[graph.sources] != part[graph.destinations], _has_npus(view, part)
+    messages = 2 * (len(set(part[: graph.npus].tolist())) - 1) * view.problem.collective.chunks
+    least = NEVER
+    for nodes in (graph.sources, graph.destinations):
+        chosen = crosses & ends[nodes]
+        links, held = int(chosen.sum()), np.unique(view.problem.held_ps[chosen])
+        of_npus = np.bincount(nodes[chosen], minlength=graph.nodes)
+        if len(held) != 1 or messages % links or npus < 4 or 2 * (links - 1) >= npus**2:
+            return 0
+        if of_npus[graph.npus :].any() or of_npus.max() >= npus:
+            return 0
+        least = min(least, messages // links * int(held[0]) + way_ps + min(two_ps, int(held[0])))
+    return least
