@@ -12,12 +12,20 @@ step::Plan plan_of(const Question& question, const StageChoice& choice, const Ro
     step::Plan plan = question.modes[choice.type][choice.mode];
     plan.dp = choice.dp;
     plan.pp = is_pipelined ? 2 : 1;
-    if (rounds.sequences % choice.dp != 0) throw step::Infeasible{"the replicas do not divide a round"};
     plan.micro_batch = rounds.sequences / choice.dp;
-    if (question.most_micro_batch != 0 && plan.micro_batch > question.most_micro_batch) {
-        throw step::Infeasible{"the micro-batch is too large"};
-    }
     return plan;
+}
+
+/// Whether degrees and rounds suit each other: most combinations do not, and making a way is slow.
+bool is_possible(const Question& question, const StageChoice& choice, const Rounds& rounds,
+                 bool is_pipelined) {
+    const step::Plan& mode = question.modes[choice.type][choice.mode];
+    if (rounds.sequences % choice.dp != 0) return false;
+    const std::int64_t most = question.most_micro_batch;
+    if (most != 0 && rounds.sequences / choice.dp > most) return false;
+    if (choice.dp == 1 && mode.zero_stage >= 2) return false;  // nothing is sharded
+    // Under one-forward-one-backward no second micro-batch can hide exchanges.
+    return !is_pipelined || !mode.overlap_ep;
 }
 
 /// The cluster of a type with as many GPUs as `stages` take.
@@ -43,9 +51,6 @@ Way::Way(const Question& question, const StageChoice& choice, const Rounds& roun
       timer_(sizes_, cluster_, groups_, synthesizer_, links_),
       updates_(sizes_, groups_, timer_) {
     step::check_choices(*question.model, plan_, cluster_, *question.setting);
-    if (plan_.dp == 1 && plan_.zero_stage >= 2) throw step::Infeasible{"nothing is sharded"};
-    // Under one-forward-one-backward no second micro-batch can hide them.
-    if (is_pipelined && plan_.overlap_ep) throw step::Infeasible{"exchanges have nothing to hide behind"};
 }
 
 step::Weights Way::held(const step::Chunk& chunk) const {
@@ -115,6 +120,7 @@ step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Par
 }
 
 Way* Ways::find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined) {
+    if (!is_possible(question_, choice, rounds, is_pipelined)) return nullptr;
     const auto [known, is_new] =
         known_.emplace(Key{choice.type, choice.mode, choice.dp, rounds, is_pipelined}, nullptr);
     if (is_new) {
