@@ -17,7 +17,7 @@ constexpr std::uint64_t kFewNeighbours = 200;    // that are priced of a new bes
 constexpr std::uint64_t kManyNeighbours = 3000;  // of the best plans in the end
 constexpr std::size_t kImproved = 4;             // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
-constexpr std::array kSteps{0.3, 0.06, 0.01};  // by precision, once tables are not small
+constexpr std::array kSteps{0.05, 0.03, 0.01};  // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
 constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // once the gap is met: parts of a second
 constexpr double kLastStep = 16.0;

@@ -17,43 +17,64 @@ void each_type(TypeSet types, const Visit& visit) {
 
 }  // namespace
 
-PrefixTable::PrefixTable(const Ranges& ranges, const Options& options, double target_s)
-    : passes_(options, ranges.layers()) {
-    const std::size_t types = options.types();
-    for (TypeSet others = 0; others < only(static_cast<std::uint32_t>(types)); ++others) {
-        for (std::uint32_t type = 0; type < types; ++type) {
-            if ((others & only(type)) == 0) fill(ranges, options, {others, type, 0, 0}, target_s);
+StageTimes::StageTimes(const Ranges& ranges, const Options& options, std::uint32_t type, std::size_t group,
+                       double target_s)
+    : units_(options.groups(type)[group].gpus / options.unit_gpus(type)), width_(ranges.layers() + 1) {
+    const auto count = static_cast<double>(options.micro_batches());
+    for (bool is_possible = true; is_possible && most_ + 1 < ranges.layers();) {
+        is_possible = false;
+        times_s_.resize(times_s_.size() + 2 * static_cast<std::size_t>(width_), step::kInfinite);
+        double* row = times_s_.data() + 2 * most_ * width_;
+        ++most_;
+        for (std::int64_t end = most_; end < ranges.layers(); ++end) {
+            const Best& best = options.best(type, group, ranges.of(end - most_, end));
+            if (best.both_s * count >= target_s) continue;
+            is_possible = true;
+            row[end] = best.pass_s;
+            row[width_ + end] = best.both_s * count;
         }
     }
 }
 
-void PrefixTable::fill(const Ranges& ranges, const Options& options, const Cut& cut, double target_s) {
-    const auto& groups = options.groups(cut.type);
-    const std::int64_t layers = ranges.layers();
-    const auto count = static_cast<double>(options.micro_batches());
-    for (std::int64_t units = 0; units <= options.units(cut.type); ++units) {
-        for (std::int64_t layer = 0; layer <= layers; ++layer) {
-            double least = layer == 0 ? 0.0 : step::kInfinite;
-            each_type(cut.others, [&](std::uint32_t other) {
-                const Cut at{cut.others & ~only(other), other, options.units(other), layer};
-                least = std::min(least, *passes_.find(at));
-            });
-            passes_[{cut.others, cut.type, units, layer}] = least;
+PrefixTable::PrefixTable(const Ranges& ranges, const Options& options, double target_s)
+    : layers_(ranges.layers()), passes_(options, layers_), lasts_(options, 0) {
+    for (std::uint32_t type = 0; type < options.types(); ++type) {
+        auto& stages = stages_.emplace_back();
+        for (std::size_t group = 0; group < options.groups(type).size(); ++group) {
+            stages.emplace_back(ranges, options, type, group, target_s);
         }
-        for (std::size_t number = 0; number < groups.size(); ++number) {
-            const std::int64_t left = units - groups[number].gpus / options.unit_gpus(cut.type);
-            if (left < 0) continue;
-            double* to = &passes_[{cut.others, cut.type, units, 0}];
-            const double* from = &passes_[{cut.others, cut.type, left, 0}];
-            for (std::int64_t end = 1; end < layers; ++end) {
-                for (std::int64_t first = end - 1; first >= 0; --first) {
-                    const Best& best = options.best(cut.type, number, ranges.of(first, end));
-                    if (best.both_s == step::kInfinite) continue;
-                    if (best.both_s * count >= target_s) break;  // more layers take longer
-                    to[end] = std::min(to[end], from[first] + best.pass_s);
+    }
+    const TypeSet all = only(static_cast<std::uint32_t>(options.types())) - 1;
+    for (TypeSet others = 0; others < all; ++others) {
+        each_type(all & ~others, [&](std::uint32_t type) { fill(options, {others, type, 0, 0}, target_s); });
+    }
+}
+
+void PrefixTable::fill(const Options& options, const Cut& cut, double target_s) {
+    for (std::int64_t units = 0; units <= options.units(cut.type); ++units) {
+        double* to = &passes_[{cut.others, cut.type, units, 0}];
+        std::fill(to, to + layers_ + 1, step::kInfinite);
+        to[0] = 0.0;
+        each_type(cut.others, [&](std::uint32_t other) {
+            const double* from = passes_.find({cut.others & ~only(other), other, options.units(other), 0});
+            for (std::int64_t layer = 0; layer < layers_; ++layer)
+                to[layer] = std::min(to[layer], from[layer]);
+        });
+        for (const StageTimes& stage : stages_[cut.type]) {
+            if (stage.units() > units) continue;
+            const double* from = passes_.find({cut.others, cut.type, units - stage.units(), 0});
+            for (std::int64_t count = 1; count <= stage.most(); ++count) {
+                const StageTimes::Row row = stage.of(count);
+                for (std::int64_t end = count; end < layers_; ++end) {
+                    const double before_s = from[end - count];
+                    const double pass_s =
+                        before_s + row.busy_s[end] < target_s ? before_s + row.pass_s[end] : step::kInfinite;
+                    to[end] = std::min(to[end], pass_s);
                 }
             }
         }
+        std::int64_t& last = lasts_[{cut.others, cut.type, units, 0}];
+        for (last = layers_ - 1; to[last] == step::kInfinite;) --last;
     }
 }
 
@@ -64,6 +85,8 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
       ranges_(ranges),
       options_(options),
       precision_(precision),
+      grid_s_(precision.grid * options.least_s()),
+      tail_grid_s_(precision.tail_grid * options.least_s()),
       target_s_(target_s),
       all_(only(static_cast<std::uint32_t>(options.types())) - 1),
       prefixes_(ranges, options, target_s),
@@ -117,42 +140,45 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
     Row& row = rows_[static_cast<std::size_t>(stages) + 1];
     const Group& own_group = options_.groups(before.type)[group];
     const auto& choices = precision_.is_coarse ? own_group.merged : own_group.choices;
-    for (std::int64_t first = cut.layer - 1; first >= 0; --first) {
-        if (first == 0 && stages == 0) break;  // one stage is no pipeline
+    const std::int64_t from = std::min(cut.layer - 1, prefixes_.last(left));
+    for (std::int64_t first = from; first >= (stages == 0 ? 1 : 0); --first) {  // one stage is no pipeline
         left.layer = first;
         const double passed_s = prefixes_.pass_s(left);
         if (least_bound_s + passed_s >= target_s_) continue;
-        bool is_below = false, is_possible = false;
+        bool is_below = false;
         for (const Choice& choice : choices[ranges_.of(first, cut.layer)]) {
-            if (choice.cell.most_in_flight < in_flight) continue;
-            is_possible = true;
+            const Cell& cell = choice.cell;
+            if (cell.most_in_flight < in_flight) continue;
             const double send_s = stages == 0 ? 0.0 : choice.sends_s[cut.type];
-            const double pass_s = choice.cell.both_s() + 2 * send_s;
-            if (options_.core_s(choice.cell, in_flight, 2 * send_s + least_pass_s,
-                                2 * send_s + least_pass_s) < target_s_)
-                is_below = true;
+            const double pass_s = cell.both_s() + 2 * send_s;
+            const double least_s =
+                options_.core_s(cell, in_flight, 2 * send_s + least_pass_s, 2 * send_s + least_pass_s);
+            if (least_s >= target_s_) continue;
+            is_below = true;
+            const double limit_s = target_s_ - passed_s;
+            if (down(std::max(least_bound_s + pass_s, least_s), grid_s_) >= limit_s) continue;
             for (std::uint32_t number = 0; number < after.size(); ++number) {
                 const Label& own = after[number];
                 ++labels_;
                 const double core_s =
-                    options_.core_s(choice.cell, in_flight, 2 * send_s + own.pass_s, 2 * send_s + own.last_s);
+                    options_.core_s(cell, in_flight, 2 * send_s + own.pass_s, 2 * send_s + own.last_s);
                 const double bound_s = std::max(own.bound_s + pass_s, core_s);
-                const double ends_s = bound_s + choice.cell.exposed_s;
-                Label label{
-                    bound_s,
-                    std::max(own.ends_s + choice.cell.forward_s + send_s, ends_s),
-                    own.pass_s + pass_s,
-                    std::max(own.last_s + pass_s,
-                             choice.cell.forward_s + static_cast<double>(in_flight) * choice.cell.backward_s),
-                    std::max(own.tail_s - choice.cell.forward_s, choice.cell.tail_s),
-                    cut,
-                    number,
-                    choice.option,
-                    static_cast<std::int16_t>(cut.layer - first),
-                    static_cast<std::int16_t>(group)};
+                if (down(bound_s, grid_s_) >= limit_s) continue;
+                const double ends_s = bound_s + cell.exposed_s;
+                Label label{bound_s,
+                            std::max(own.ends_s + cell.forward_s + send_s, ends_s),
+                            own.pass_s + pass_s,
+                            std::max(own.last_s + pass_s,
+                                     cell.forward_s + static_cast<double>(in_flight) * cell.backward_s),
+                            std::max(own.tail_s - cell.forward_s, cell.tail_s),
+                            cut,
+                            number,
+                            choice.option,
+                            static_cast<std::int16_t>(cut.layer - first),
+                            static_cast<std::int16_t>(group)};
                 round(label);
                 if (first == 0) {
-                    label.bound_s = label.ends_s + std::max(label.tail_s, choice.cell.tail_s);
+                    label.bound_s = label.ends_s + std::max(label.tail_s, cell.tail_s);
                     Label& whole = wholes_[static_cast<std::size_t>(stages) + 1];
                     if (label.bound_s < std::min(target_s_, whole.bound_s)) {
                         whole = label;
@@ -161,25 +187,20 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
                     continue;
                 }
                 // Forward passes before hide some of the tail, and take no longer than both passes.
-                if (label.bound_s + std::max(passed_s, label.tail_s) >= target_s_) continue;
+                if (label.bound_s + label.tail_s >= target_s_) continue;
                 if (keep(row[{before.others, before.type, before.units, first}], label)) is_alive_ = true;
             }
         }
-        if (is_possible && !is_below) break;  // more layers take longer
+        if (!is_below) break;  // more layers take longer, and more memory
     }
 }
 
 void SuffixTable::round(Label& label) const {
-    const auto down = [this](double seconds, double grid) {
-        const double grid_s = grid * options_.least_s();
-        return std::floor(seconds / grid_s) * grid_s;
-    };
-    label.bound_s = down(label.bound_s, precision_.grid);
-    label.ends_s = std::max(label.bound_s, down(label.ends_s, precision_.grid));
-    label.pass_s = down(label.pass_s, precision_.grid);
-    label.last_s =
-        precision_.is_coarse ? label.pass_s : std::max(label.pass_s, down(label.last_s, precision_.grid));
-    label.tail_s = down(label.tail_s, precision_.tail_grid);
+    label.bound_s = down(label.bound_s, grid_s_);
+    label.ends_s = std::max(label.bound_s, down(label.ends_s, grid_s_));
+    label.pass_s = down(label.pass_s, grid_s_);
+    label.last_s = precision_.is_coarse ? label.pass_s : std::max(label.pass_s, down(label.last_s, grid_s_));
+    label.tail_s = down(label.tail_s, tail_grid_s_);
 }
 
 /// Adds a label that no other beats, and drops those that it beats.

@@ -66,8 +66,30 @@ private:
     std::vector<std::vector<T>> parts_;
 };
 
-/// The least that a micro-batch takes to pass the stages before a cut, forward and backward, if each of them
-/// alone ends its micro-batches before a target; infinite where GPUs do not suffice for the layers.
+/// Stages of a group with so many layers, by their number and end: the least times of each.
+class StageTimes {
+public:
+    StageTimes(const Ranges& ranges, const Options& options, std::uint32_t type, std::size_t group,
+               double target_s);
+
+    std::int64_t units() const { return units_; }
+    /// The most layers of a stage that alone ends its micro-batches before the target.
+    std::int64_t most() const { return most_; }
+    struct Row {
+        const double *pass_s, *busy_s;  ///< by end; of one micro-batch, and of all
+    };
+    Row of(std::int64_t layers) const {
+        const double* row = times_s_.data() + 2 * (layers - 1) * width_;
+        return {row, row + width_};
+    }
+
+private:
+    std::int64_t units_, width_, most_ = 0;
+    std::vector<double> times_s_;
+};
+
+/// The least that a micro-batch takes to pass the stages before a cut, forward and backward, if the passes of
+/// each stage and of those before it end before a target; infinite where GPUs do not suffice for the layers.
 ///
 /// The types of a cut are here those that are left for these stages, its units those of its type. Stages
 /// hold two micro-batches at least, for one stage follows; more would only take more memory.
@@ -76,11 +98,16 @@ public:
     PrefixTable(const Ranges& ranges, const Options& options, double target_s);
 
     double pass_s(const Cut& left) const { return *passes_.find(left); }
+    /// The last layer before which the stages can end, with what is left at a cut before any layer.
+    std::int64_t last(const Cut& left) const { return *lasts_.find(left); }
 
 private:
-    void fill(const Ranges& ranges, const Options& options, const Cut& cut, double target_s);
+    void fill(const Options& options, const Cut& cut, double target_s);
 
+    std::int64_t layers_;
+    std::vector<std::vector<StageTimes>> stages_;  // by type and group
     ByCut<double> passes_;
+    ByCut<std::int64_t> lasts_;
 };
 
 /// Grids of times, as shares of the least step. A coarse table merges choices, takes the last micro-batch to
@@ -138,6 +165,9 @@ private:
     void extend(std::int64_t stages, const Cut& cut, const std::vector<Label>& after);
     void extend_by(std::int64_t stages, const Cut& cut, const std::vector<Label>& after, const Cut& before,
                    std::size_t group);
+    static double down(double seconds, double grid_s) {
+        return static_cast<double>(static_cast<std::int64_t>(seconds / grid_s)) * grid_s;
+    }
     void round(Label& label) const;
     static bool keep(std::vector<Label>& labels, const Label& label);
 
@@ -145,6 +175,7 @@ private:
     const Ranges& ranges_;
     const Options& options_;
     Precision precision_;
+    double grid_s_, tail_grid_s_;
     double target_s_;
     TypeSet all_;
     PrefixTable prefixes_;
