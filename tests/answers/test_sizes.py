@@ -89,7 +89,7 @@ def test_limits_exclude_and_say_which(question: SizeQuestion) -> None:
     system, day_s = _system("dgx_b200"), 86400.0
     cases = {
         "deadline": Limits(time_s=70 * day_s),
-        "budget": Limits(cost=9.5e6),
+        "budget": Limits(cost=12e6),
         "power": Limits(power_mw=1.5),
         "npus": Limits(npus=1024),
     }
@@ -99,7 +99,7 @@ def test_limits_exclude_and_say_which(question: SizeQuestion) -> None:
     none = sizes_of(replace(question, limits=Limits(time_s=1.0)), [system], [1024])
     assert winners(none) == {}
     assert sizes_text(none).startswith(
-        "no size keeps all limits; 1024 NPUs of dgx_b200 come nearest: over the deadline, 75 days (up to "
+        "no size keeps all limits; 1024 NPUs of dgx_b200 come nearest: over the deadline, 83.6 days (up to "
     )
 
 
@@ -137,7 +137,7 @@ def test_a_size_beyond_which_nothing_pays_is_named(question: SizeQuestion) -> No
     steps = next_sizes(found)
     assert [step.pays for step in steps.values()] == [True, False]
     text = sizes_text(found, every=True)
-    assert "gb200_nvl72 stops paying beyond 4608 NPUs: 2 times as many are 1.10 times as fast" in text
+    assert "gb200_nvl72 stops paying beyond 4608 NPUs: 2 times as many are 1.09 times as fast" in text
     late = [size.npus for size in found if size.broken]
     assert late == [1152]
     assert "gb200_nvl72 keeps the deadline from 4608 NPUs on" in text

@@ -110,7 +110,7 @@ def sweeps_best_s(problem: PlanProblem) -> float:
 @pytest.mark.parametrize(
     ("words", "gbs", "most_s"),
     [
-        (("cluster=dgx_h100", "model=llama3_70b"), "512", 50.91),
+        (("cluster=dgx_h100", "model=llama3_70b"), "512", 54.62),
         (("cluster=dgx_a100", "cluster.nodes.0.count=4", "model=llama3_70b"), "128", 80.94),
     ],
 )

@@ -22,7 +22,7 @@ PARTS = (
 )
 CATEGORIES = ("weights", "gradients", "optimizer", "activations", "communication", "workspace", "reserve")
 """The categories of memory, in their order."""
-PREDICTION_VERSION = 10
+PREDICTION_VERSION = 11
 """Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 
 

@@ -23,12 +23,9 @@ from tests.references.prediction.layout import Chunk, stages
 from tests.references.prediction.memory import stage_bytes
 from tests.references.prediction.placement import Group
 from tests.references.prediction.sharded_sizes import Local
-from tests.references.prediction.step import Passes, Timer
+from tests.references.prediction.step import CONTENDED, Passes, Timer
 from tests.references.prediction.timing import Parts
 from tests.references.prediction.weights import Weights, stage_weights
-
-_FIRST_BUCKET = 0.05
-"""Share of the gradients reduced after the last product: the last bucket has nothing to hide behind."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +135,8 @@ class Stepwise:
     def _scattered_s(self, timed: PipelineTimes) -> float:
         """The time of reducing gradients that comes after the pipeline, on the stage that ends last.
 
-        The buckets of a chunk are reduced during its last backward pass, after those of earlier chunks; the
-        last bucket has nothing to hide behind. ZeRO-2 reduces those of every micro-batch.
+        The buckets of a chunk are reduced during its last backward pass, after those of earlier chunks, and
+        slow that pass down. ZeRO-2 reduces those of every micro-batch.
         """
         plan = self.plan
         rounds = self.micro_batches if plan.zero_stage == 2 else 1
@@ -159,7 +156,7 @@ class Stepwise:
                     continue
                 own = passes[chunk]
                 begin = complete[chunk] - rounds * (own.weight_s if splits else own.backward.total_s)
-                end = max(max(end, begin) + taken, complete[chunk] + _FIRST_BUCKET * taken)
+                end = max(max(end, begin) + taken, complete[chunk] + CONTENDED * taken)
             last = max(last, end)
         return max(0.0, last - timed.makespan_s)
 
@@ -191,7 +188,7 @@ class Stepwise:
                 one = dense.gather_s(2 * updated.dense) + experts.gather_s(2 * updated.experts)
                 taken += one
                 forward = own.forward.total_s
-                left = max(_FIRST_BUCKET * one, taken - hidden - forward) if plan.overlap_dp else taken
+                left = max(CONTENDED * one, taken - hidden - forward) if plan.overlap_dp else taken
                 exposed = max(exposed, left)
                 hidden += min(plan.pp, self.micro_batches) * forward
             filled += passes[0].forward.total_s

@@ -28,7 +28,7 @@ struct StageFigures {
     double both_s() const { return forward_s + backward_s; }
     /// The least time after the last backward pass, of the first stage.
     double exposed_s(std::int64_t rounds) const {
-        return std::max(step::kFirstBucket * reduce_s, reduce_s - static_cast<double>(rounds) * backward_s);
+        return std::max(step::kContended * reduce_s, reduce_s - static_cast<double>(rounds) * backward_s);
     }
 };
 

@@ -15,8 +15,8 @@ Pass& scratch() {
     return pass;
 }
 
-void hide(Parts& parts, StepPart part, double seconds) {
-    parts[part] += std::max(0.0, seconds - parts.total_s());
+void hide(Parts& parts, StepPart part, double seconds, double contended = 0.0) {
+    parts[part] += std::max(contended * seconds, seconds - parts.total_s());
 }
 
 }  // namespace
@@ -214,8 +214,8 @@ void Timer::exchange_tokens(Parts& forward, Parts& backward) {
 /// ZeRO-3: both passes gather weights a layer ahead; gradients are scattered (Zhao et al. 2023).
 void Timer::gather_weights(const Weights& weights, Parts& forward, Parts& backward) {
     const double gather = spread_s(weights, 2.0), scatter = reduce_s(weights.trained());
-    hide(forward, StepPart::kDp, gather);
-    hide(backward, StepPart::kDp, gather + scatter);
+    hide(forward, StepPart::kDp, gather, kContended);
+    hide(backward, StepPart::kDp, gather + scatter, kContended);
 }
 
 double Timer::reduce_s(const Weights& weights) {
@@ -262,8 +262,8 @@ Passes Timer::end(bool is_head) {
     if (plan.zero_stage == 3) {  // the table stays between the passes
         const auto rows = static_cast<double>(is_head ? model.output_dim : model.input_dim);
         const Weights table{rows * sizes_.d_model / sizes_.tp, 0.0};
-        hide(forward, StepPart::kDp, spread_s(table, 2.0));
-        if (!model.lora) hide(backward, StepPart::kDp, reduce_s(table));
+        hide(forward, StepPart::kDp, spread_s(table, 2.0), kContended);
+        if (!model.lora) hide(backward, StepPart::kDp, reduce_s(table), kContended);
     }
     found.weight_s = of_weights() * backward[StepPart::kMatrixProducts] + backward[StepPart::kDp];
     return found;

@@ -8,19 +8,16 @@
 
 namespace dse::prediction {
 
-/// Share of the gradients reduced after the last product: the last bucket has nothing to hide behind.
-inline constexpr double kFirstBucket = 0.05;
-
 /// When a chunk's gradients are reduced that are complete at `complete_s`, after those at `end_s`: the
-/// reduction hides behind the `last_s` of passes that complete them, but for its last bucket.
+/// reduction hides behind the `last_s` of passes that complete them, and slows them down.
 inline double reduced_at_s(double end_s, double complete_s, double last_s, double taken_s) {
-    return std::max(std::max(end_s, complete_s - last_s) + taken_s, complete_s + kFirstBucket * taken_s);
+    return std::max(std::max(end_s, complete_s - last_s) + taken_s, complete_s + kContended * taken_s);
 }
 
 /// The time of gathering that is seen: `taken_s` for all chunks up to this one, `one_s` of them for this one,
 /// behind `hidden_s` of passes before and the chunk's own.
 inline double gather_seen_s(double taken_s, double one_s, double hidden_s, double forward_s, bool overlaps) {
-    return overlaps ? std::max(kFirstBucket * one_s, taken_s - hidden_s - forward_s) : taken_s;
+    return overlaps ? std::max(kContended * one_s, taken_s - hidden_s - forward_s) : taken_s;
 }
 
 /// The times of one NPU under a plan, for the parameters that it holds.
