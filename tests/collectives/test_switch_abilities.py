@@ -104,6 +104,13 @@ def test_a_sum_leaves_a_switch_that_adds_and_cannot_copy_once() -> None:
     assert any(violation.rule == 6 for violation in copied.violations)
 
 
+def test_a_switch_that_adds_among_others_that_do_not_adds_each_contribution_once() -> None:
+    problem = problem_on(able(random_graph(3023, 5, 3), adds=[7]), "reduce")
+    result = synthesize(problem, "fast", Effort(trials=3), compare=False)
+    assert check(result.schedule).is_valid
+    assert result.time_ps == result.bound_ps == 1_070_547_520
+
+
 @given(st.integers(0, 10**6), st.sampled_from(EVERY), st.data())
 def test_searches_keep_to_abilities_and_bounds_hold(seed: int, name: str, data: st.DataObject) -> None:
     graph = random_graph(seed, 5, 3)

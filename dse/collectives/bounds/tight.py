@@ -55,7 +55,7 @@ class Ends(NamedTuple):
 
     @property
     def inside_ps(self) -> int:
-        """What the messages of a tight chunk leave for sums and copies inside of parts."""
+        """Return the time that messages of a tight chunk leave for sums and copies inside of parts."""
         return self.first_ps + self.last_ps
 
     @property

@@ -9,6 +9,7 @@ from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.kept import MOST_FITTED_SENDS, KeptSchedule
+from dse.collectives.search.messages_in_vain import sends_needed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,17 +84,20 @@ def backwards(problem: Problem, schedule: Schedule, turned: NDArray[np.int32]) -
 def without_waste(schedule: Schedule) -> Schedule:
     """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums.
 
-    Where a switch cannot copy, every message that passes it stays: searches make none in vain.
+    Where no switch copies, every message stays: searches make none in vain.
     """
     from dse.base import solvers
 
-    if isinstance(schedule, KeptSchedule) or schedule.problem.graph.cannot_copy:
+    graph = schedule.problem.graph
+    switches = graph.nodes - graph.npus
+    if isinstance(schedule, KeptSchedule) or (switches and len(graph.cannot_copy) == switches):
         return schedule  # a tree from each NPU, not to be listed here
-
-    needed = solvers.deliveries_needed(
-        schedule.problem.native, schedule.link, schedule.chunk, schedule.start_ps
-    )
-    kept = needed.astype(bool)
+    if graph.cannot_copy:
+        kept = sends_needed(schedule)
+    else:
+        kept = solvers.deliveries_needed(
+            schedule.problem.native, schedule.link, schedule.chunk, schedule.start_ps
+        ).astype(bool)
     if kept.all():
         return schedule
     return Schedule(
