@@ -84,13 +84,18 @@ class Program:
         """Return a cheapest solution of a program without whole variables; None if the time is too short."""
         import numpy as np
 
-        seconds = most_s if deadline.left_s is None else min(most_s, deadline.left_s)
         # Inner points without a corner of the polytope: corners take many times as long where many tie.
-        highspy, solver = self._solved(seconds, 0, None, {"solver": "ipm", "run_crossover": "off"})
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return None
-        solution = solver.getSolution()
-        return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
+        # Where that ends unsure of its point, a corner is looked for.
+        for options in ({"solver": "ipm", "run_crossover": "off"}, {"solver": "simplex"}):
+            seconds = most_s if deadline.left_s is None else min(most_s, deadline.left_s)
+            highspy, solver = self._solved(seconds, 0, None, options)
+            status = solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                solution = solver.getSolution()
+                return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
+            if status != highspy.HighsModelStatus.kUnknown:
+                break
+        return None
 
     def _solved(
         self,

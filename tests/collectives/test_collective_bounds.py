@@ -205,6 +205,15 @@ def test_no_valid_schedule_is_faster_than_a_bound(problem: Problem, seed: int) -
     assert best_bound(problem).time_ps <= some_time_ps(problem, seed)
 
 
+def test_flows_of_few_links_have_prices_although_inner_points_are_unsure() -> None:
+    pytest.importorskip("highspy")
+    links = [(0, 1, 0, 100), (0, 2, 0, 100), (1, 2, 0, 100), (2, 0, 0, 100)]
+    graph = LinkGraph.of(3, 3, [(a, b, Fraction(c), Fraction(d)) for a, b, c, d in links])
+    problem = Problem(graph, Collective("all_to_all", 3), Fraction(1000))
+    ways = {bound.name: bound.time_ps for bound in lower_bounds(problem)}["ways"]
+    assert ways == 30_000  # three messages over the only link to NPU 0
+
+
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.randoms(use_true_random=False))
 def test_other_numbers_of_npus_do_not_change_bounds(problem: Problem, rng: random.Random) -> None:
