@@ -20,11 +20,10 @@ Row = dict[str, str | int | float | bool | None]
 
 @dataclass(frozen=True)
 class Page:
-    """An explorer: its program, a field and where its figure is, views to scroll to, and its words."""
+    """An explorer: its program, a field of its scenario, views to scroll to, and its words."""
 
     app: str
     field: str
-    path: str
     views: tuple[str, ...]
     words: tuple[str, ...]
     count: str
@@ -39,15 +38,14 @@ class Page:
 def _of_stages(system: str, model: str) -> Page:
     views = ("breakdown", "memory", "timeline", "tornado", "map")
     words = (f"system={system}", f"model={model}")
-    field = "system.peak_tflops"
-    return Page("app", field, field, views, words, "strategies.length", 1.5)
+    return Page("app", "system.peak_tflops", views, words, "strategies.length", 1.5)
 
 
 def _of_predictions(choices: Sequence[str]) -> Page:
     field = "system.accelerator.peak_tflops.bf16"
     views = ("point", "plans", "scatter", "parallel", "heat")
     words = ("system=dgx_h100", "system.nodes=64", "model=llama3_70b", *choices)
-    return Page("predicted_app", field, field, views, words, "count", 1.7)
+    return Page("predicted_app", field, views, words, "count", 1.7)
 
 
 # Milliseconds since the address was opened: the form can be used; the first points stand.
@@ -112,7 +110,7 @@ def _measured(browser: Any, page: Page, file: Path, turn: int) -> dict[str, floa
     reached = browser.evaluate("reached")
     browser.trace()
     change = _CHANGE.replace("FIELD", json.dumps(page.field)).replace("TFLOPS", json.dumps(451 + turn))
-    change = change.replace("SETTLED", page.settled).replace("APP", page.app).replace("PATH", page.path)
+    change = change.replace("SETTLED", page.settled).replace("APP", page.app).replace("PATH", page.field)
     change_ms = browser.evaluate(change)
     for view in page.views:
         section = f"document.getElementById('view-{view}')"

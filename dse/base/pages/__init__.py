@@ -20,7 +20,6 @@ FOLDER = Path(__file__).parent
 BASE_STYLE = FOLDER / "base.css"
 """The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
 
-
 SORTING = FOLDER / "sorting.js"
 """A program that lets headings sort the tables of class `sorts`."""
 

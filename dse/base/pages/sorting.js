@@ -15,6 +15,7 @@ function compared(one, other, sign) {
 function makeSortable(table) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
+    if (head.querySelector(".unseen")) return; // nothing to press
     const button = document.createElement("button");
     button.type = "button";
     button.className = "link";

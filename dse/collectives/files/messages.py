@@ -62,6 +62,7 @@ def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Mess
     npus = schedule.problem.graph.npus
     origins: dict[int, tuple[int, ...]] = {}  # per send the sends of NPUs that it carries
     held: dict[tuple[int, int], tuple[int, ...]] = {}  # the same of a chunk at a switch
+    # What a switch only passes on, the oldest first.
     waiting: defaultdict[tuple[int, int, bool], deque[tuple[int, ...]]] = defaultdict(deque)
     lacking = {False: schedule.problem.graph.cannot_copy, True: schedule.problem.graph.cannot_add}
     changes: defaultdict[tuple[int, int], int] = defaultdict(int)
@@ -70,9 +71,7 @@ def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Mess
     for step in ordered_steps(schedule):
         send = sends[step.send]
         place = (send.target if step.arrives else send.source, send.chunks[0])
-        queue = waiting[
-            place[0], place[1], send.adds
-        ]  # of messages that a switch only passes on, the oldest first
+        queue = waiting[place[0], place[1], send.adds]
         if not step.arrives:
             passed = queue.popleft() if place[0] in lacking[send.adds] and queue else held.get(place, ())
             origins[step.send] = (step.send,) if send.source < npus else passed

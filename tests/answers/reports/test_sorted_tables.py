@@ -10,7 +10,8 @@ from chromium import Chromium
 from dse.base.pages import SORTING, joined
 
 TABLE = """<!doctype html><meta charset="utf-8"><title>t</title>
-<table class="sorts"><thead><tr><th>stage</th><th>time</th></tr></thead><tbody>
+<table class="sorts"><thead><tr>
+<th>stage</th><th>time</th><th><span class="unseen">as a bar</span></th></tr></thead><tbody>
 <tr><td>stage 10</td><td data-of="2000000">2 ms</td></tr>
 <tr><td>stage 2</td><td data-of="">–</td></tr>
 <tr><td>stage 1</td><td data-of="900">900 ns</td></tr>
@@ -50,4 +51,5 @@ def test_a_heading_sorts_and_once_more_the_other_way(
     assert (press(browser, column), names(browser)) == ("descending", descending)
     assert press(browser, 1 - column) == "ascending"
     assert browser.evaluate("document.querySelectorAll('[aria-sort]').length") == 1
+    assert browser.evaluate("document.querySelectorAll('th button').length") == 2  # none that is not seen
     assert browser.problems == []

@@ -101,7 +101,6 @@ async function draw() {
   const width = Math.ceil(drawing.width);
   const drawn = new Int8Array(width * HEIGHT); // the ink of each pixel that has a point: one more of this ink would not be seen
   for (const [number, color] of inks.entries()) {
-    pen.fillStyle = color;
     for (let index = 0; index < kept.length; index += 1) {
       if (index % 512 === 0) {
         if (!(await rest())) return;
