@@ -90,30 +90,31 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
       target_s_(target_s),
       all_(only(static_cast<std::uint32_t>(options.types())) - 1),
       prefixes_(ranges, options, target_s),
-      wholes_(1),
-      whole_types_(1) {
+      wholes_(1) {
     rows_.emplace_back(options, ranges.layers());
     is_alive_ = true;
     for (std::int64_t stages = 0; stages < most_stages && is_alive_; ++stages) {
         is_alive_ = false;
         rows_.emplace_back(options, ranges.layers());
-        wholes_.push_back({step::kInfinite});
-        whole_types_.push_back(0);
+        wholes_.emplace_back();
         if (stages == 0) {
-            extend(0, {0, 0, 0, ranges.layers()}, {Label{}});
+            extend(0, {0, 0, 0, ranges.layers()}, {Times{}});
             continue;
         }
-        rows_[static_cast<std::size_t>(stages)].each([&](const Cut& cut, const std::vector<Label>& labels) {
-            if (labels.empty() || is_stopped_) return;
+        std::vector<Times> after;
+        rows_[static_cast<std::size_t>(stages)].each([&](const Cut& cut, const auto& labels) {
+            if (labels == nullptr || is_stopped_) return;
             if (labels_ > most_labels || stop()) is_stopped_ = true;
-            extend(stages, cut, labels);
+            after.clear();
+            for (const Counts& counts : labels->counts) after.push_back(times_of(counts));
+            extend(stages, cut, after);
         });
         if (is_stopped_) return;
     }
 }
 
 /// Puts all stages in front of the suffixes `after` a cut.
-void SuffixTable::extend(std::int64_t stages, const Cut& cut, const std::vector<Label>& after) {
+void SuffixTable::extend(std::int64_t stages, const Cut& cut, const std::vector<Times>& after) {
     const TypeSet used = stages == 0 ? 0 : cut.others | only(cut.type);
     const auto extend_type = [&](const Cut& before) {
         const auto& groups = options_.groups(before.type);
@@ -127,13 +128,13 @@ void SuffixTable::extend(std::int64_t stages, const Cut& cut, const std::vector<
     each_type(all_ & ~used, [&](std::uint32_t type) { extend_type({used, type, 0, 0}); });
 }
 
-void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vector<Label>& after,
+void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vector<Times>& after,
                             const Cut& before, std::size_t group) {
     const std::int64_t in_flight = std::min(options_.micro_batches(), stages + 1);
     double least_bound_s = step::kInfinite, least_pass_s = step::kInfinite;
-    for (const Label& label : after) {
-        least_bound_s = std::min(least_bound_s, label.bound_s);
-        least_pass_s = std::min(least_pass_s, label.pass_s);
+    for (const Times& times : after) {
+        least_bound_s = std::min(least_bound_s, times.bound_s);
+        least_pass_s = std::min(least_pass_s, times.pass_s);
     }
     Cut left{all_ & ~before.others & ~only(before.type), before.type,
              options_.units(before.type) - before.units, 0};
@@ -156,64 +157,77 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
             if (least_s >= target_s_) continue;
             is_below = true;
             const double limit_s = target_s_ - passed_s;
-            if (down(std::max(least_bound_s + pass_s, least_s), grid_s_) >= limit_s) continue;
+            if (is_above(std::max(least_bound_s + pass_s, least_s), limit_s)) continue;
             for (std::uint32_t number = 0; number < after.size(); ++number) {
-                const Label& own = after[number];
+                const Times& own = after[number];
                 ++labels_;
                 const double core_s =
                     options_.core_s(cell, in_flight, 2 * send_s + own.pass_s, 2 * send_s + own.last_s);
                 const double bound_s = std::max(own.bound_s + pass_s, core_s);
-                if (down(bound_s, grid_s_) >= limit_s) continue;
+                if (is_above(bound_s, limit_s)) continue;
                 const double ends_s = bound_s + cell.exposed_s;
-                Label label{bound_s,
-                            std::max(own.ends_s + cell.forward_s + send_s, ends_s),
-                            own.pass_s + pass_s,
-                            std::max(own.last_s + pass_s,
-                                     cell.forward_s + static_cast<double>(in_flight) * cell.backward_s),
-                            std::max(own.tail_s - cell.forward_s, cell.tail_s),
-                            cut,
-                            number,
-                            choice.option,
-                            static_cast<std::int16_t>(cut.layer - first),
-                            static_cast<std::int16_t>(group)};
-                round(label);
+                const Counts counts =
+                    counts_of({bound_s, std::max(own.ends_s + cell.forward_s + send_s, ends_s),
+                               own.pass_s + pass_s,
+                               std::max(own.last_s + pass_s,
+                                        cell.forward_s + static_cast<double>(in_flight) * cell.backward_s),
+                               std::max(own.tail_s - cell.forward_s, cell.tail_s)});
+                const Times times = times_of(counts);
+                const Link link{cut, number, choice.option, static_cast<std::int16_t>(cut.layer - first),
+                                static_cast<std::int16_t>(group)};
                 if (first == 0) {
-                    label.bound_s = label.ends_s + std::max(label.tail_s, cell.tail_s);
-                    Label& whole = wholes_[static_cast<std::size_t>(stages) + 1];
-                    if (label.bound_s < std::min(target_s_, whole.bound_s)) {
-                        whole = label;
-                        whole_types_[static_cast<std::size_t>(stages) + 1] = before.type;
-                    }
+                    const double whole_s = times.ends_s + std::max(times.tail_s, cell.tail_s);
+                    Whole& whole = wholes_[static_cast<std::size_t>(stages) + 1];
+                    if (whole_s < std::min(target_s_, whole.bound_s)) whole = {whole_s, before.type, link};
                     continue;
                 }
                 // Forward passes before hide some of the tail, and take no longer than both passes.
-                if (label.bound_s + label.tail_s >= target_s_) continue;
-                if (keep(row[{before.others, before.type, before.units, first}], label)) is_alive_ = true;
+                if (times.bound_s + times.tail_s >= target_s_) continue;
+                auto& labels = row[{before.others, before.type, before.units, first}];
+                if (labels == nullptr) labels = std::make_unique<Labels>();
+                if (keep(*labels, counts, link)) is_alive_ = true;
             }
         }
         if (!is_below) break;  // more layers take longer, and more memory
     }
 }
 
-void SuffixTable::round(Label& label) const {
-    label.bound_s = down(label.bound_s, grid_s_);
-    label.ends_s = std::max(label.bound_s, down(label.ends_s, grid_s_));
-    label.pass_s = down(label.pass_s, grid_s_);
-    label.last_s = precision_.is_coarse ? label.pass_s : std::max(label.pass_s, down(label.last_s, grid_s_));
-    label.tail_s = down(label.tail_s, tail_grid_s_);
+SuffixTable::Counts SuffixTable::counts_of(const Times& times) const {
+    const auto pair = [](std::uint64_t one, std::uint64_t other) { return one << 32U | other; };
+    const std::uint64_t bound = down(times.bound_s, grid_s_), pass = down(times.pass_s, grid_s_);
+    const std::uint64_t last = precision_.is_coarse ? pass : std::max(pass, down(times.last_s, grid_s_));
+    return {pair(bound, std::max(bound, down(times.ends_s, grid_s_))), pair(pass, last),
+            down(times.tail_s, tail_grid_s_)};
 }
 
-/// Adds a label that no other beats, and drops those that it beats.
-bool SuffixTable::keep(std::vector<Label>& labels, const Label& label) {
-    const auto beats = [](const Label& one, const Label& other) {
-        return one.bound_s <= other.bound_s && one.ends_s <= other.ends_s && one.pass_s <= other.pass_s &&
-               one.last_s <= other.last_s && one.tail_s <= other.tail_s;
+SuffixTable::Times SuffixTable::times_of(const Counts& counts) const {
+    const auto low = [](std::uint64_t pair) { return pair & 0xffffffffU; };
+    return {seconds(counts[0] >> 32U, grid_s_), seconds(low(counts[0]), grid_s_),
+            seconds(counts[1] >> 32U, grid_s_), seconds(low(counts[1]), grid_s_),
+            seconds(counts[2], tail_grid_s_)};
+}
+
+/// Adds a suffix that no other beats, and drops those that it beats.
+bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) {
+    constexpr std::uint64_t kBorrow = 0x8000000080000000U;  // lent to each count; kept where it is enough
+    const auto beats = [](const Counts& one, const Counts& other) {
+        std::uint64_t left = kBorrow;
+        for (std::size_t i = 0; i < one.size(); ++i) left &= (other[i] | kBorrow) - one[i];
+        return left == kBorrow;
     };
-    for (const Label& known : labels) {
-        if (beats(known, label)) return false;
+    for (const Counts& known : labels.counts) {
+        if (beats(known, counts)) return false;
     }
-    std::erase_if(labels, [&](const Label& known) { return beats(label, known); });
-    labels.push_back(label);
+    std::size_t kept = 0;
+    for (std::size_t place = 0; place < labels.counts.size(); ++place) {
+        if (beats(counts, labels.counts[place])) continue;
+        labels.counts[kept] = labels.counts[place];
+        labels.links[kept++] = labels.links[place];
+    }
+    labels.counts.resize(kept);
+    labels.links.resize(kept);
+    labels.counts.push_back(counts);
+    labels.links.push_back(link);
     return true;
 }
 
@@ -228,11 +242,13 @@ double SuffixTable::least_s() const {
 void SuffixTable::index() {
     for (const Row& row : rows_) {
         auto& least = least_.emplace_back(options_, ranges_.layers());
-        row.each([&](const Cut& cut, const std::vector<Label>& labels) {
+        row.each([&](const Cut& cut, const auto& labels) {
             Least& own = least[cut];
             if (cut.units > 0) own = least[{cut.others, cut.type, cut.units - 1, cut.layer}];
-            for (const Label& label : labels) {
-                own = {std::min(own.bound_s, label.bound_s), std::min(own.pass_s, label.pass_s)};
+            if (labels == nullptr) return;
+            for (const Counts& counts : labels->counts) {
+                const Times times = times_of(counts);
+                own = {std::min(own.bound_s, times.bound_s), std::min(own.pass_s, times.pass_s)};
             }
         });
     }
@@ -261,8 +277,8 @@ std::vector<MixedPlan> SuffixTable::plans() const {
     for (std::size_t stages = 2; stages < wholes_.size(); ++stages) {
         if (wholes_[stages].bound_s == step::kInfinite) continue;
         MixedPlan plan{options_.rounds(), {}};
-        const Label* own = &wholes_[stages];
-        std::uint32_t type = whole_types_[stages];
+        const Link* own = &wholes_[stages].link;
+        std::uint32_t type = wholes_[stages].type;
         for (std::size_t row = stages;; --row) {
             const Group& group = options_.groups(type)[static_cast<std::size_t>(own->group)];
             StageChoice choice = group.options[own->option].choice;
@@ -270,7 +286,7 @@ std::vector<MixedPlan> SuffixTable::plans() const {
             plan.stages.push_back(choice);
             if (row == 1) break;
             type = own->next.type;
-            own = &(*rows_[row - 1].find(own->next))[own->label];
+            own = &(*rows_[row - 1].find(own->next))->links[own->label];
         }
         found.push_back(std::move(plan));
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "planner/steps/options.hpp"
@@ -154,22 +155,38 @@ public:
     std::uint64_t labels() const { return labels_; }
 
 private:
-    struct Label {
+    struct Times {
         double bound_s = 0.0, ends_s = 0.0, pass_s = 0.0, last_s = 0.0, tail_s = 0.0;
+    };
+    /// Times in steps of the grid, two in each word: a subtraction compares both.
+    using Counts = std::array<std::uint64_t, 3>;
+    struct Link {
         Cut next{};  ///< of the suffix without its first stage
         std::uint32_t label = 0, option = 0;
         std::int16_t layers = 0, group = 0;
     };
-    using Row = ByCut<std::vector<Label>>;
+    /// The suffixes of a cut: many are compared, few are read.
+    struct Labels {
+        std::vector<Counts> counts;
+        std::vector<Link> links;
+    };
+    using Row = ByCut<std::unique_ptr<Labels>>;
 
-    void extend(std::int64_t stages, const Cut& cut, const std::vector<Label>& after);
-    void extend_by(std::int64_t stages, const Cut& cut, const std::vector<Label>& after, const Cut& before,
+    void extend(std::int64_t stages, const Cut& cut, const std::vector<Times>& after);
+    void extend_by(std::int64_t stages, const Cut& cut, const std::vector<Times>& after, const Cut& before,
                    std::size_t group);
-    static double down(double seconds, double grid_s) {
-        return static_cast<double>(static_cast<std::int64_t>(seconds / grid_s)) * grid_s;
+    static std::uint64_t down(double seconds, double grid_s) {
+        return static_cast<std::uint64_t>(std::min(seconds / grid_s, 2147483647.0));  // of 31 bits
     }
-    void round(Label& label) const;
-    static bool keep(std::vector<Label>& labels, const Label& label);
+    static double seconds(std::uint64_t count, double grid_s) {
+        return static_cast<double>(static_cast<std::int64_t>(count)) * grid_s;
+    }
+    bool is_above(double time_s, double limit_s) const {
+        return seconds(down(time_s, grid_s_), grid_s_) >= limit_s;
+    }
+    Counts counts_of(const Times& times) const;
+    Times times_of(const Counts& counts) const;
+    static bool keep(Labels& labels, const Counts& counts, const Link& link);
 
     const Question& question_;
     const Ranges& ranges_;
@@ -179,10 +196,15 @@ private:
     double target_s_;
     TypeSet all_;
     PrefixTable prefixes_;
-    std::vector<Row> rows_;                   // by stages
-    std::vector<Label> wholes_;               // the least whole pipeline of each number of stages
-    std::vector<std::uint32_t> whole_types_;  // of their first stages
-    std::vector<ByCut<Least>> least_;         // over at most so many units
+    /// A whole pipeline, and the type of its first stage.
+    struct Whole {
+        double bound_s = step::kInfinite;
+        std::uint32_t type = 0;
+        Link link{};
+    };
+    std::vector<Row> rows_;            // by stages
+    std::vector<Whole> wholes_;        // the least of each number of stages
+    std::vector<ByCut<Least>> least_;  // over at most so many units
     std::uint64_t labels_ = 0;
     bool is_stopped_ = false, is_alive_ = false;
 };
