@@ -23,7 +23,7 @@ from dse.prediction.steps.plan import Plan
 
 GAP = 1e-3
 NODES = {"exact": 50_000_000, "anytime": 300_000}
-"""Partial plans that each planner looks at below the bound; 10 million take some seconds."""
+"""Partial plans below the bound that each looks at without a time limit; 10 million take some seconds."""
 _LEAST_PER_TYPE = 3
 
 
@@ -46,7 +46,8 @@ def plan_by_steps(
     uniform = sorted(_of_sweeps(problem, steps, max(1, limits.keep)), key=lambda found: found[0])
     known_s = uniform[0][0] if uniform else float("inf")
     gap = 0.0 if is_exact else GAP if limits.gap is None else limits.gap
-    search = _search(steps, known_s, gap, NODES["exact" if is_exact else "anytime"], limits)
+    nodes = NODES["exact" if is_exact or limits.time_limit_s is not None else "anytime"]
+    search = _search(steps, known_s, gap, nodes, limits)
     found, bound_s, complete, priced, labels, interrupted = search
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")

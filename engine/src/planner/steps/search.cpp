@@ -20,6 +20,8 @@ constexpr double kLeastGain = 1 - 1e-9;
 constexpr std::array kSteps{0.05, 0.03, 0.01};  // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
 constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // once the gap is met: parts of a second
+constexpr std::uint64_t kNodesOfProof = 300'000;
+constexpr double kBeamAbove = 1.05;  // the bound of a block: few of its best plans are further away
 constexpr double kLastStep = 16.0;
 
 /// The fastest plan of each list of types and number of micro-batches.
@@ -75,7 +77,8 @@ public:
           ranges_(question),
           ways_(question),
           ranking_(limits.incumbent_s),
-          gap_(limits.gap) {
+          gap_(limits.gap),
+          most_nodes_(limits.nodes) {
         std::int64_t gpus = 0;
         for (const GpuType& type : question.types) {
             gpus += type.gpus;
@@ -94,6 +97,7 @@ public:
         if (gap_ > 0) {  // good enough: proven the best where that costs little
             gap_ = 0;
             most_labels_ = labels_ + kLabelsOfProof;
+            most_nodes_ = std::min(most_nodes_, nodes_ + kNodesOfProof);
             prove(blocks);
         }
         SearchResult found;
@@ -149,7 +153,7 @@ private:
     ///
     /// A table has all pipelines whose bound is below its target: the least of them, or else the target,
     /// bounds the block. Small targets make small tables. Coarse tables of all blocks come first, for their
-    /// plans lower the goal.
+    /// plans lower the goal, and beams before the finest, which are the largest.
     void raise(std::vector<Block>& blocks) {
         while (!limits_.stop()) {
             Block* least = nullptr;
@@ -175,7 +179,16 @@ private:
             least->bound_s = std::max(least->bound_s, std::min(target_s, table.least_s()));
             least->step = table.labels() < kFewLabels ? 2 * least->step : kSteps[least->precision];
             improve(table.plans());
+            const bool has_plan = table.least_s() < step::kInfinite;
+            if (has_plan && least->is_open && least->precision == kPrecisions.size() - 1)
+                improve(beam(*least));
         }
+    }
+
+    /// Good plans of a block, found without a proof.
+    std::vector<MixedPlan> beam(const Block& block) {
+        const double target_s = std::min(ranking_.best_s() * kLeastGain, block.bound_s * kBeamAbove);
+        return table_of(block, kBeam, target_s).plans();
     }
 
     /// Prices plans, and the neighbours of one that is better than all before.
@@ -234,7 +247,7 @@ private:
 
     /// Prices all plans of a block whose bound is below the best; a bound of its own where nodes run out.
     void enumerate(Block& block) {
-        if (nodes_ >= limits_.nodes || limits_.stop()) return;
+        if (nodes_ >= most_nodes_ || limits_.stop()) return;
         const Options& options = options_of(block.rounds);
         SuffixTable table = table_of(block, kPrecisions.back(), goal_s());
         if (table.is_stopped()) return;
@@ -305,8 +318,8 @@ private:
                                                          on.once_s + passes_s, on.twice_s + 2 * passes_s}) +
                                                on.tail_s;
                         if (bound_s >= goal_s()) continue;
-                        if (++nodes_ >= limits_.nodes || (nodes_ % 256 == 0 && limits_.stop())) {
-                            nodes_ = limits_.nodes;
+                        if (++nodes_ >= most_nodes_ || (nodes_ % 256 == 0 && limits_.stop())) {
+                            nodes_ = most_nodes_;
                             return false;
                         }
                         plan.stages.push_back(option.choice);
@@ -333,6 +346,7 @@ private:
     Ways ways_;
     Ranking ranking_;
     double gap_ = 0.0;
+    std::uint64_t most_nodes_ = 0;
     std::uint64_t most_labels_ = std::numeric_limits<std::uint64_t>::max();
     std::int64_t most_stages_ = 1;
     std::map<Rounds, std::unique_ptr<Options>> options_;

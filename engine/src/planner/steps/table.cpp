@@ -166,12 +166,11 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
                 const double bound_s = std::max(own.bound_s + pass_s, core_s);
                 if (is_above(bound_s, limit_s)) continue;
                 const double ends_s = bound_s + cell.exposed_s;
-                const Counts counts =
-                    counts_of({bound_s, std::max(own.ends_s + cell.forward_s + send_s, ends_s),
-                               own.pass_s + pass_s,
-                               std::max(own.last_s + pass_s,
-                                        cell.forward_s + static_cast<double>(in_flight) * cell.backward_s),
-                               std::max(own.tail_s - cell.forward_s, cell.tail_s)});
+                const Counts counts = counts_of(
+                    {bound_s, std::max(own.ends_s + cell.forward_s + send_s, ends_s), own.pass_s + pass_s,
+                     std::max(own.last_s + pass_s,
+                              cell.forward_s + static_cast<double>(in_flight) * cell.backward_s),
+                     std::max(own.tail_s - cell.forward_s, cell.tail_s)});
                 const Times times = times_of(counts);
                 const Link link{cut, number, choice.option, static_cast<std::int16_t>(cut.layer - first),
                                 static_cast<std::int16_t>(group)};
@@ -208,7 +207,7 @@ SuffixTable::Times SuffixTable::times_of(const Counts& counts) const {
 }
 
 /// Adds a suffix that no other beats, and drops those that it beats.
-bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) {
+bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) const {
     constexpr std::uint64_t kBorrow = 0x8000000080000000U;  // lent to each count; kept where it is enough
     const auto beats = [](const Counts& one, const Counts& other) {
         std::uint64_t left = kBorrow;
@@ -226,6 +225,17 @@ bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) {
     }
     labels.counts.resize(kept);
     labels.links.resize(kept);
+    if (kept == precision_.most_at_cut) {
+        // Stages in front add to the bound, and to chains of twice the pass: both count.
+        const auto is_before = [](const Counts& one, const Counts& other) {
+            return (one[0] >> 32U) + (one[1] >> 32U) < (other[0] >> 32U) + (other[1] >> 32U);
+        };
+        const auto last = std::max_element(labels.counts.begin(), labels.counts.end(), is_before);
+        if (!is_before(counts, *last)) return false;
+        *last = counts;
+        labels.links[static_cast<std::size_t>(last - labels.counts.begin())] = link;
+        return true;
+    }
     labels.counts.push_back(counts);
     labels.links.push_back(link);
     return true;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -116,10 +117,14 @@ private:
 struct Precision {
     double grid = 0.0, tail_grid = 0.0;
     bool is_coarse = false;
+    std::size_t most_at_cut =
+        std::numeric_limits<std::size_t>::max();  ///< suffixes; where some are dropped, nothing is bounded
 };
 /// The first finds good plans soon, the second good bounds, and the last decides.
 inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{2e-4, 1.0, true},
                                         Precision{1e-4, 2e-3, false}};
+/// Few suffixes at each cut, of the least bounds and passes: good plans, and no bound.
+inline constexpr Precision kBeam{1e-4, 2e-3, false, 16};
 
 /// Suffixes of so many stages for each cut: those that no other beats in each of their times.
 ///
@@ -186,7 +191,7 @@ private:
     }
     Counts counts_of(const Times& times) const;
     Times times_of(const Counts& counts) const;
-    static bool keep(Labels& labels, const Counts& counts, const Link& link);
+    bool keep(Labels& labels, const Counts& counts, const Link& link) const;
 
     const Question& question_;
     const Ranges& ranges_;
