@@ -32,9 +32,9 @@ def among(graph: LinkGraph, name: str, group: tuple[int, ...], chunks: int = 1, 
     return Problem(graph, collective, MIB, LinkModel("gib", "bandwidth", "ns"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
-    st.integers(3, 9),
+    st.integers(3, 7),
     st.integers(0, 8),
     st.integers(0, 2),
     st.integers(0, 999),

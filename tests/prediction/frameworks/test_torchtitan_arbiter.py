@@ -39,7 +39,7 @@ SCHEDULE, SIZE = f"{P}pipeline_parallel_schedule", f"{P}pipeline_parallel_layers
 ATTENTION = "model_spec.attn_backend"
 FIRST, LAST = (f"{P}pipeline_parallel_{end}_stage_less_layers" for end in ("first", "last"))
 PARTS = f"{P}module_fqns_per_model_part"
-LEGAL, PER_RULE = (300, 12) if os.environ.get("DSE_NIGHTLY") else (100, 4)
+LEGAL, PER_RULE = (300, 12) if os.environ.get("DSE_NIGHTLY") else (60, 2)
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ def test_torchtitan_agrees(tmp_path: Path) -> None:
     _check_flavours(answer["shapes"])
     legal = [(case, said) for case, said in answer["said"] if not case.rule]
     assert len(legal) > LEGAL
-    assert len({case.model for case, _ in legal}) > 7
+    assert len({case.model for case, _ in legal}) > 6
     assert [(said, case.settings) for case, said in legal if said] == []
     broken = [(case, said) for case, said in answer["said"] if case.rule]
-    assert len(broken) >= LEGAL
+    assert len(broken) == len(BROKEN) * PER_RULE
     assert [wrong for case, said in broken if (wrong := _disagreement(case, said))] == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_pipelines import passes_loaded, trained
+from torch_pipelines import Written, passes_loaded, trained
 
 from dse.base.errors import InputError
 from dse.inputs.strategies.schedules import SCHEDULES
@@ -153,38 +153,36 @@ def test_an_unknown_or_impossible_schedule_is_refused() -> None:
         schedule_csv("interleaved", 2, 2, 3)
 
 
-@TORCH
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SHAPES))
-def test_torch_loads_what_is_written(tmp_path: Path, name: str) -> None:
-    """On a fake process group of two ranks; every pass of the first is there."""
-    path = tmp_path / "schedule.csv"
-    path.write_text(schedule_csv(name, *SHAPES[name]))
+def written(folder: Path, name: str) -> Written:
     ranks, chunks, micro_batches = SHAPES[name]
-    kinds = 3 if SCHEDULES[name].splits_backward else 2
-    out, err = passes_loaded(path, (ranks, chunks, micro_batches), SCHEDULES[name].is_v_shaped)
-    assert out == str(chunks * micro_batches * kinds), err
-
-
-@TORCH
-@pytest.mark.slow
-def test_torch_refuses_what_is_refused_here(tmp_path: Path) -> None:
-    """But for lines that are swapped, which only this side sees."""
-    for number, text in enumerate((F1B.replace(",0B1", ""), F1B.replace("0B1", "0X1"), "0F0\n")):
-        path = tmp_path / f"{number}.csv"
-        path.write_text(text)
-        out, err = passes_loaded(path, (2, 1, 2), False)
-        assert out == ""
-        assert "Error" in err
-
-
-@TORCH
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["interleaved", "zb-h1", "zb-v"])
-def test_two_processes_train_by_it(tmp_path: Path, name: str) -> None:
-    """Gradients of all layers are those of one process without a pipeline."""
-    path = tmp_path / "schedule.csv"
+    assert ranks == 2
+    path = folder / f"{name}.csv"
     path.write_text(schedule_csv(name, *SHAPES[name]))
-    done = trained(path, SHAPES[name], SCHEDULES[name].is_v_shaped)
-    of_stages = {"interleaved": ("0 2", "1 3"), "zb-h1": ("0", "1"), "zb-v": ("0 3", "1 2")}[name]
-    assert [out for out, _ in done] == [f"equal gradients of {stages}" for stages in of_stages], done
+    return Written(path, chunks, micro_batches, SCHEDULES[name].is_v_shaped)
+
+
+@TORCH
+@pytest.mark.slow
+def test_torch_loads_what_is_written_and_refuses_what_is_refused_here(tmp_path: Path) -> None:
+    """On a fake process group of two ranks: every pass of the first is there.
+
+    Torch refuses all but lines that are swapped, which only this side sees.
+    """
+    jobs = {name: written(tmp_path, name) for name in SHAPES}
+    for number, text in enumerate((F1B.replace(",0B1", ""), F1B.replace("0B1", "0X1"), "0F0\n")):
+        path = tmp_path / f"refused{number}.csv"
+        path.write_text(text)
+        jobs[path.stem] = Written(path, 1, 2, False)
+    said = dict(zip(jobs, passes_loaded(list(jobs.values()), 2), strict=True))
+    assert [said.pop(f"refused{number}").partition(":")[0] for number in range(3)] == ["Error"] * 3
+    assert said == {"1f1b": "8", "gpipe": "8", "interleaved": "16", "zb-h1": "12", "zb-v": "24"}
+
+
+@TORCH
+@pytest.mark.slow
+def test_two_processes_train_by_it(tmp_path: Path) -> None:
+    """Gradients of all layers are those of one process without a pipeline."""
+    jobs = [written(tmp_path, name) for name in ("interleaved", "zb-h1", "zb-v")]
+    stages = [("0 2", "0", "0 3"), ("1 3", "1", "1 2")]
+    said = trained(jobs, 2, tmp_path / "meeting")
+    assert said == [[f"equal gradients of {own}" for own in of_rank] for of_rank in stages]
