@@ -151,7 +151,7 @@ def job_of_plan(path: Path) -> LaunchedJob:
     told = answer.document["provenance"]["configuration"]
     named = model_values(str(told.get("model", "")))
     model = model_from({**named, "batch_size": answer.problem.gbs, "micro_batches": None})
-    found = _plan_of_stages(plan, model.num_layers)
+    found = _plan_of_stages(plan, model)
     name, assumed = str(told.get("cluster", "")), list[str]()
     is_system = name in {file.stem for file in (conf_folder() / "system").glob("*.yaml")}
     chip = json.loads(on[0].cluster)["accelerator"]["name"]
@@ -165,7 +165,7 @@ def _types_of_stages(answer: Answer) -> set[str]:
     return {name for stage in answer.document["best"]["stages"] for name in stage["types"]}
 
 
-def _plan_of_stages(plan: ClusterPlan, layers: int) -> Plan:
+def _plan_of_stages(plan: ClusterPlan, model: ModelSpec) -> Plan:
     """The plan of stages that are alike: all that a sweep says, or a way with the layers of each stage."""
     way, (dp, tp) = way_of(plan.ways[0]), plan.strategies[0]
     stages = len(plan.groups)
@@ -175,7 +175,8 @@ def _plan_of_stages(plan: ClusterPlan, layers: int) -> Plan:
     if stages == 1:
         return found
     counts = [after - before for before, after in pairwise(plan.partition)]
-    counts[0], counts[-1] = counts[0] - 1, counts[-1] - 1  # the embedding and the head
-    if sum(counts) != layers:
-        raise InputError(f"the stages of the plan have {sum(counts)} layers, and the model {layers}")
+    counts[0] -= 1  # the embedding
+    counts[-1] -= model.prediction_layers + 1  # layers that predict further tokens, and the head
+    if sum(counts) != model.num_layers:
+        raise InputError(f"the stages of the plan have {sum(counts)} layers; the model {model.num_layers}")
     return replace(found, stages=text_of_layers(counts))

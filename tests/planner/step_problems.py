@@ -20,4 +20,5 @@ def small_step_problems() -> list[PlanProblem]:
     return [
         step_problem("cluster=a100_v100", *nodes, "model=tiny", gbs="8", max_tp="2"),
         step_problem("cluster=h100_a100", *nodes, "model=llama3_8b", "model.num_layers=4", gbs="16"),
+        step_problem("cluster=h100_a100", *nodes, "model=glm_4_5_air", "model.num_layers=4", gbs="16"),
     ]

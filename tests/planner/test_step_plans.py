@@ -15,11 +15,14 @@ from step_problems import small_step_problems, step_problem
 from dse.inputs.accelerators import TierSpec, accelerator, cluster
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import document
+from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.step import StepRule
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.steps import StepInputs, StepType, way_of, way_words
 from dse.planner.proofs.certificate import digest
 from dse.planner.proofs.check import check_document
 from dse.planner.questions.failures import replan
+from dse.planner.search import by_steps
 from dse.planner.search.automatic import solve
 from dse.planner.search.planner import Limits
 from dse.prediction.steps.native_inputs import cluster_record, model_record
@@ -177,7 +180,27 @@ def step_cluster_of(name: str):  # type: ignore[no-untyped-def]  # a Cluster, wh
     return system_of([f"system={name}"]).cluster
 
 
-@pytest.mark.parametrize("number", [0, 1])
+def test_parts_make_up_the_step_where_chunks_hide_exchanges_of_experts() -> None:
+    problem = step_problem("cluster=dgx_h100", "model=glm_4_5_air", "model.num_layers=8", gbs="64")
+    assert problem.steps is not None
+    rule, (type_,) = StepRule(problem), problem.steps.types
+    hidden = 0
+    for plan in type_.uniform:
+        if plan.chunks == 1 or not plan.overlap_ep:
+            continue
+        uniform = by_steps._uniform_plan(problem, problem.steps, type_, plan)
+        assert uniform.partition[-1] == problem.layers == 8 + 1 + 2  # one predicts further tokens; the ends
+        try:
+            cost = rule.price(uniform)
+        except Infeasible:
+            continue
+        assert sum(part_ms for _, part_ms in cost.parts) == pytest.approx(cost.cost_ms)
+        assert min(part_ms for _, part_ms in cost.parts) > -1e-9
+        hidden += 1
+    assert hidden > 10
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_forged_certificates_are_rejected(number: int) -> None:
     problem = small_step_problems()[number]
     result = solve("exact", problem, "step", Limits(keep=2))

@@ -138,14 +138,13 @@ def _of_sweeps(problem: PlanProblem, steps: StepInputs, keep: int) -> Iterator[t
         steps_s = np.where(memory <= type_.memory_bytes, steps_s, np.inf)
         for place in np.argsort(steps_s, kind="stable")[: max(keep, _LEAST_PER_TYPE)].tolist():
             if steps_s[place] < np.inf:
-                yield float(steps_s[place]), _uniform_plan(problem, type_, type_.uniform[place])
+                yield float(steps_s[place]), _uniform_plan(problem, steps, type_, type_.uniform[place])
 
 
-def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterPlan:
+def _uniform_plan(problem: PlanProblem, steps: StepInputs, type_: StepType, plan: Plan) -> ClusterPlan:
     from dse.native._engine import stage_layers
 
-    layers = problem.layers - 2
-    parts = stage_layers(layers, plan.pp, plan.chunks, plan.stages)
+    parts = stage_layers(steps.layers, plan.pp, plan.chunks, plan.stages)
     counts = [sum(parts[stage :: plan.pp]) for stage in range(plan.pp)]
     words = way_words(plan if plan.chunks > 1 else replace(layer_way(plan), micro_batch=plan.micro_batch))
     gpus = plan.dp * plan.tp * plan.cp
@@ -156,7 +155,7 @@ def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterP
         (gpus,) * plan.pp,
         ((plan.dp, plan.tp),) * plan.pp,
         batches,
-        _partition(counts),
+        _partition(counts, problem.layers),
         plan.pp,
         ways=(words,) * plan.pp,
         starts=tuple(first + stage * gpus for stage in range(plan.pp)),
@@ -172,7 +171,7 @@ def _mixed_plan(problem: PlanProblem, steps: StepInputs, plan: MixedPlan) -> Clu
         tuple(groups),
         tuple((dp, way.tp) for (_, _, dp, _), way in zip(stages, plans, strict=True)),
         batches,
-        _partition([count for *_, count in stages]),
+        _partition([count for *_, count in stages], problem.layers),
         len(stages),
         ways=tuple(
             way_words(replace(way, micro_batch=sequences // dp))
@@ -182,10 +181,9 @@ def _mixed_plan(problem: PlanProblem, steps: StepInputs, plan: MixedPlan) -> Clu
     )
 
 
-def _partition(counts: list[int]) -> tuple[int, ...]:
-    """The bounds of stages; the embedding counts as the first layer, the head as the last."""
-    ends = list(accumulate(counts))
-    return (0, *(1 + end for end in ends[:-1]), ends[-1] + 2)
+def _partition(counts: list[int], layers: int) -> tuple[int, ...]:
+    """The bounds of stages; the first begins with the embedding, the last has all that follows its layers."""
+    return (0, *(1 + end for end in accumulate(counts[:-1])), layers)
 
 
 def _first_ranks(problem: PlanProblem) -> dict[str, int]:

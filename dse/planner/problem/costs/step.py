@@ -65,9 +65,17 @@ class StepRule(PriceRule):
         stages, step_s, parts = self._mixed(plan, types)
         if plan_chunks(plan) > 1:
             step_s, held = self._interleaved(plan, types[0][1])
+            # Chunks may hide exchanges of experts: passes take what is left besides updates, if that is less.
+            pipeline_s = min(parts[0], step_s - parts[3])
+            shown = pipeline_s / parts[0]
+            stages = [
+                stage._replace(
+                    memory_bytes=held, forward=shown * stage.forward, backward=shown * stage.backward
+                )
+                for stage in stages
+            ]
             # What is not a pass or an update is sent or waited for.
-            parts = (parts[0], step_s - parts[0] - parts[3], 0.0, parts[3])
-            stages = [stage._replace(memory_bytes=held) for stage in stages]
+            parts = (pipeline_s, step_s - pipeline_s - parts[3], 0.0, parts[3])
         for number, (stage, (_, type_)) in enumerate(zip(stages, types, strict=True)):
             if stage.memory_bytes > type_.memory_bytes:
                 raise Infeasible(
@@ -128,7 +136,8 @@ class StepRule(PriceRule):
         self, plan: ClusterPlan, types: list[tuple[int, StepType]]
     ) -> tuple[list[_Stage], float, tuple[float, ...]]:
         stages = []
-        ends = (*plan.partition[:-1], plan.partition[-1] - 1)  # the head is no layer, nor the embedding
+        # Layers that predict further tokens belong to the head; neither it nor the embedding counts here.
+        ends = (*plan.partition[:-1], self.steps.layers + 1)
         for place, (number, _) in enumerate(types):
             layers = max(0, ends[place + 1] - 1) - max(0, ends[place] - 1)
             stages.append((number, self._way(number, plan.ways[place]), plan.strategies[place][0], layers))
