@@ -28,7 +28,7 @@ from dse.answers.reports.axes import axes_against
 from dse.answers.reports.commands import Commands
 from dse.answers.reports.launches import runs
 from dse.answers.reports.points import POINT_FIELDS, points_of
-from dse.answers.reports.ranked import Ranked, heat_axes, heat_maps
+from dse.answers.reports.ranked import Ranked
 from dse.answers.reports.rebuilt import explanation, sensitivity
 from dse.answers.reports.runs_of_points import RUN_FIGURES, objective_tables, run_figures
 from dse.answers.reports.setup import setup
@@ -141,12 +141,9 @@ def _group(
     capped = None if memory_cap_bytes is None else ranked.under(memory_cap_bytes)
     answers = _answers(ranked, capped)
     steps = ranked.cap_steps()
-    axes = heat_axes(ranked)
-    maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked, axes)}]
-    if capped is not None and capped.table.num_rows:
-        maps.append({"capped": True, "maps": heat_maps(capped, axes)})
-    in_maps = {rank for entry in maps for heat in entry["maps"] for row in heat["cells"] for rank in row}
-    needed = {*answers.values(), *(rank for _, rank in steps), *in_maps} - {None}
+    in_maps = ranked.best_of_pairs() | (set() if capped is None else capped.best_of_pairs())
+    answered = {rank for rank in answers.values() if rank is not None}
+    needed = answered | {rank for _, rank in steps} | in_maps
     shown = ranked.sample(needed, max_points)
     rows = dict(zip(shown, ranked.rows(shown), strict=True))
     points, origins = points_of(rows, commands, describe_variants(group.table), figures)
@@ -173,8 +170,6 @@ def _group(
         "origins": origins,
         "points": points,
         "cap_curve": [{"memory_cap_bytes": size, "rank": rank} for size, rank in steps],
-        "heat_axes": list(axes),
-        "heat_maps": maps,
         "failures": _failures(snapshot, group.table, commands),
         "runs": runs(answers, rows),
         **_evaluated_again(answers, rows),

@@ -18,7 +18,6 @@ PROGRAM_KEYS = (
     *("memory_cap_bytes", "finished", "answers", "origins", "points"),
     *("cap_curve", "breakdowns", "sensitivity"),
 )
-HEAT_LIMITS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 
 
 def render_page(data: dict[str, Any]) -> str:
@@ -43,7 +42,6 @@ def render_page(data: dict[str, Any]) -> str:
         points=points,
         parts=MEANINGS,
         categories=CATEGORY_MEANINGS,
-        heat=heat_level,
         style=page_style(TEMPLATES / "report.css"),
         program=joined(TEMPLATES / "report.js"),
         libraries=[library(_LIBRARY)],
@@ -63,11 +61,6 @@ def point_view(names: list[str], entry: list[Any], origins: list[dict[str, str]]
     exposed, wall = point["exposed_comm_ns"], point["wall_time_ns"]
     point["exposed_pct"] = None if exposed is None or not wall else 100 * exposed / wall
     return point
-
-
-def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
-    """Return 0 to 6: how much slower than the fastest one a point is, in the steps of the legend."""
-    return sum(wall_time_ns >= limit * fastest_ns for limit in HEAT_LIMITS)
 
 
 def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) -> dict[str, Any]:

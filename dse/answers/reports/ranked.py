@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers import cap_curve
 from dse.answers.selection import finished_points, rank_order
-from dse.answers.texts import texts_of
 from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tie_words
-from dse.inputs.strategies import GROUPED, STRATEGY_FIELDS
+from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store import Snapshot, StudyRow
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ RANK = "rank"
 """A column: 0 for the best point. On the page it names the point."""
 
 
-_PREDICTED_AXES = ("tp", "pp", "cp", "ep", "micro_batch")
-_MOST_MAPS = 6
+_MOST_AXES = 8  # whose pairs are looked at: the degrees come first
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,11 @@ class Ranked:
         values = zip(*(grouped[name].to_pylist() for name in names), strict=True)
         return list(zip(values, grouped[f"{RANK}_min"].to_pylist(), strict=True))
 
+    def best_of_pairs(self) -> set[int]:
+        """Return the ranks of the best points of all pairs of values, over each pair of axes that vary."""
+        varied = [name for name in STRATEGY_FIELDS if len(self.table[name].unique()) > 1][:_MOST_AXES]
+        return {rank for pair in combinations(varied, 2) for _, rank in self.best_of_each(pair)}
+
     def sample(self, needed: Iterable[int], max_points: int) -> list[int]:
         """Return about `max_points` ranks, ascending: all that are needed, then the best of each strategy.
 
@@ -127,31 +130,3 @@ class Ranked:
             count = min(len(others), room if len(others) <= room else room // share)
             kept = np.union1d(kept, others[(np.arange(count) * len(others)) // max(count, 1)])
         return [int(rank) for rank in kept]
-
-
-def heat_axes(ranked: Ranked) -> tuple[str, ...]:
-    """Return the axes of the heat maps: `GROUPED` degrees of traces; of predictions those that vary.
-
-    Of predictions dp is left out if two others vary, since it follows from them.
-    """
-    if not any('"predictor"' in text for text in texts_of(ranked.table["options"])):
-        return GROUPED
-    varied = [name for name in _PREDICTED_AXES if len(ranked.table[name].unique()) > 1]
-    return tuple(varied if len(varied) > 1 else ["dp", *varied])
-
-
-def heat_maps(ranked: Ranked, axes: Sequence[str]) -> list[dict[str, Any]]:
-    """Return, for each pair of axes, the best point of each pair of values, over all else.
-
-    A list of {rows, columns, row_values, column_values, cells}; `cells` has a list of ranks or None for each
-    row. A pair of axes that both have one value is left out, and those beyond `_MOST_MAPS`.
-    """
-    maps = []
-    for down, across in combinations(axes, 2):
-        best = dict(ranked.best_of_each((down, across)))
-        rows, columns = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
-        if len(rows) > 1 or len(columns) > 1:
-            cells = [[best.get((row, column)) for column in columns] for row in rows]
-            values = {"row_values": rows, "column_values": columns}
-            maps.append({"rows": down, "columns": across, **values, "cells": cells})
-    return maps[:_MOST_MAPS]

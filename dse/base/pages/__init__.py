@@ -20,8 +20,8 @@ FOLDER = Path(__file__).parent
 BASE_STYLE = FOLDER / "base.css"
 """The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
 
-SORTING = FOLDER / "sorting.js"
-"""A program that lets headings sort the tables of class `sorts`."""
+TABLES = FOLDER / "tables.js"
+"""A program by which tables of class `sorts` are sorted, filtered and coloured."""
 
 
 def template_environment(templates: Path) -> Environment:

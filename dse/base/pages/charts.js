@@ -1,4 +1,4 @@
-// What the plots of every page share: fonts, paper, axes, names beside points, labels that break, and copying.
+// What the plots of every page share: fonts, paper, axes, names beside points, and labels that break.
 
 // Colours of the parts of a time and of the categories of a memory.
 const PART_COLORS = {
@@ -124,18 +124,6 @@ function names(color, marks) {
   };
 }
 
-// Copies, and says so on the button for a while.
-async function copied(text, button) {
-  const label = button.textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
-  }
-  setTimeout(() => { button.textContent = label; }, 2000);
-}
-
 export {
-  PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, barScales, choosable, capLine, placeOf, wrapped, names, copied,
+  PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, barScales, choosable, capLine, placeOf, wrapped, names,
 };

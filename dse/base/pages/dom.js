@@ -1,6 +1,5 @@
 // Small helpers for elements: made, filled, and changed only where they differ.
 // Attributes stand in an object, children are texts and elements; absent ones are left out.
-import { copied } from "./charts.js";
 
 function element(tag, ...parts) {
   const made = document.createElement(tag);
@@ -19,6 +18,18 @@ function element(tag, ...parts) {
 
 function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
+}
+
+// Copies, and says so on the button for a while.
+async function copied(text, button) {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
+  }
+  setTimeout(() => { button.textContent = label; }, 2000);
 }
 
 // Lets a button copy the text of an element; where there is no clipboard, the text is selected.

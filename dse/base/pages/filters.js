@@ -1,56 +1,96 @@
-// Filters: a fold for each axis that varies, with a box for each of its values; what is left out stays so after changes.
+// Filters: a box for each value of what has few, a range of what has many; what is left out stays so after changes.
 import { element } from "./dom.js";
 import * as dom from "./dom.js";
 
 const said = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 let count = 0;
 
+/** The unit in which a value was written, and what one of it is: 2.5 ms of 2500000 ns gives ["ms", 1000000]. */
+function unitOf(value, text) {
+  const [, number, unit] = /^([\d.]+)\s*(.*)$/.exec(text.replaceAll("\u202f", "")) ?? [];
+  if (!(Number(number) > 0) || !(value > 0)) return ["", 1];
+  return [unit, 10 ** Math.round(Math.log10(value / Number(number)))];
+}
+
 class Filters {
   // `onChange()` is told when something else passes.
-  constructor(root, onChange) {
+  constructor(root, onChange, { hasCap = true } = {}) {
     count += 1;
     this.id = `filters-${count}`;
     this.hidden = new Map(); // axis name -> texts of values that are left out
+    this.limits = new Map(); // name -> [least, most] that passes
     this.onChange = onChange;
     this.fits = element("input", { type: "checkbox", id: `${this.id}-fits` });
     this.fits.addEventListener("change", () => onChange());
-    this.counted = element("span", { class: "muted" });
+    this.counted = element("span", { class: "muted", role: "status" });
     this.clear = element("button", { type: "button", class: "plain" }, "Show all");
     this.clear.addEventListener("click", () => {
       this.hidden.clear();
+      this.limits.clear();
       this.fits.checked = false;
       this.names = "";
       onChange();
     });
     this.boxes = element("div", { class: "filters" });
     this.names = "";
-    root.append(
-      element("div", { class: "row" }, element("span", {}, this.fits, " ", element("label", { for: this.fits.id }, "only what fits under the cap")), this.clear, this.counted),
-      this.boxes,
-    );
+    const cap = hasCap ? element("span", {}, this.fits, " ", element("label", { for: this.fits.id }, "only what fits under the cap")) : null;
+    root.append(element("div", { class: "row" }, cap, this.clear, this.counted), this.boxes);
   }
 
-  /** Follows what is shown: axes that vary, {name, heading, values}, and how many of all pass. */
+  /** Whether what `read(name)` reads passes; without a figure nothing is in a range. */
+  passes(read) {
+    for (const [name, texts] of this.hidden) if (texts.has(String(read(name)))) return false;
+    for (const [name, [least, most]] of this.limits) {
+      const value = read(name);
+      if (value === null || !(value >= least && value <= most)) return false;
+    }
+    return true;
+  }
+
+  /** Follows what is shown: what varies, {name, heading, values} or {name, heading, range, said}, and how many of all pass. */
   update({ varying, kept, count: all }, what = "plans") {
-    const names = JSON.stringify(varying.map(({ name, values }) => [name, values]));
+    const names = JSON.stringify(varying.map(({ name, values, range }) => [name, range ? "" : values]));
     if (names !== this.names) this.build(varying);
     this.names = names;
     dom.setText(this.counted, `${kept.length} of ${all} ${what} are shown`);
-    this.clear.disabled = !this.hidden.size && !this.fits.checked;
+    this.clear.disabled = !this.hidden.size && !this.limits.size && !this.fits.checked;
   }
 
   build(varying) {
-    this.boxes.replaceChildren(...varying.map((axis, index) => this.boxOf(axis, index)));
+    this.boxes.replaceChildren(...varying.map((axis, index) => (axis.range ? this.rangeOf(axis, index) : this.boxOf(axis, index))));
   }
 
-  boxOf({ name, heading, values }, index) {
+  boxOf({ name, heading, values, said: say = said }, index) {
     const hidden = this.hidden.get(name) ?? new Set();
     return element("fieldset", {}, element("legend", {}, heading), ...values.map((value, place) => {
       const id = `${this.id}-${index}-${place}`;
       const box = element("input", { type: "checkbox", id, checked: !hidden.has(String(value)) });
       box.addEventListener("change", () => this.toggle(name, String(value), !box.checked));
-      return element("span", { class: "chip" }, box, element("label", { for: id }, said(value)));
+      return element("span", { class: "chip" }, box, element("label", { for: id }, say(value)));
     }));
+  }
+
+  rangeOf({ name, heading, range, said: say }, index) {
+    const [unit, scale] = unitOf(range[1], say(range[1]));
+    const given = this.limits.get(name) ?? [-Infinity, Infinity];
+    const shown = (value) => String(Number((value / scale).toPrecision(4)));
+    const inputs = ["from", "to"].map((word, end) => {
+      const id = `${this.id}-${index}-${word}`;
+      const value = Number.isFinite(given[end]) ? shown(given[end]) : null;
+      const input = element("input", { type: "number", step: "any", id, inputmode: "decimal", placeholder: shown(range[end]), value });
+      input.addEventListener("input", () => this.limit(name, inputs.map((each, place) => {
+        const number = each.querySelector("input").valueAsNumber;
+        return Number.isFinite(number) ? number * scale : [-Infinity, Infinity][place];
+      })));
+      return element("span", { class: "pick" }, element("label", { for: id }, word), input);
+    });
+    return element("fieldset", { class: "range" }, element("legend", {}, unit ? `${heading}, ${unit}` : heading), ...inputs);
+  }
+
+  limit(name, [least, most]) {
+    if (least === -Infinity && most === Infinity) this.limits.delete(name);
+    else this.limits.set(name, [least, most]);
+    this.onChange();
   }
 
   toggle(name, text, isHidden) {

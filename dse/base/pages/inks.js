@@ -30,6 +30,15 @@ function inksOf(all, say, color) {
   return { inks: [...ramp, none], of, legend: legend.filter((_, index) => edges[index] !== edges[index + 1]) };
 }
 
+/** Black or white, whichever can be read on a colour that is written as #rrggbb. */
+function inkOn(ground) {
+  const [red, green, blue] = [1, 3, 5].map((start) => {
+    const part = parseInt(ground.slice(start, start + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff";
+}
+
 const legendOf = (entries) => element("ul", { class: "inks" }, ...entries.map(({ color, text }) => element("li", {}, element("i", { style: `background: ${color}` }), text)));
 
-export { inksOf, legendOf, short };
+export { inkOn, inksOf, legendOf, short };

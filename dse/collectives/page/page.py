@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.pages import SORTING, joined, page_style, script_json, template_environment
+from dse.base.pages import TABLES, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.page.layout import layout
 from dse.collectives.page.spread import HEIGHT, WIDTH, spread_plot
 from dse.collectives.page.ways_back import arrivals, critical_path
+from dse.collectives.problem.problem import LinkModel
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import Network
 
@@ -36,15 +37,26 @@ def render_page(schedule: Schedule, network: Network, summary: dict[str, Any]) -
     data = page_data(schedule, network)
     return environment.get_template("schedule.html").render(
         summary=summary,
+        facts=_facts(summary),
         is_animated="sends" in data,
         fixed=sorted(summary["fixed_algorithms"].items(), key=lambda item: item[1]),
         spread=spread_plot(summary["variance"]) if "variance" in summary else None,
         spread_size=(WIDTH, HEIGHT),
         critical=_critical(schedule, data["critical"]),
         style=page_style(TEMPLATES / "schedule.css"),
-        program=joined(TEMPLATES / "schedule.js", SORTING),
+        program=joined(TEMPLATES / "schedule.js", TABLES),
         data=script_json(data),
     )
+
+
+def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The rows of the question: network, collective, chunks, the model of a link, and how it was searched."""
+    facts = [("network", summary["topology"]), ("collective", summary["collective"])]
+    facts += [(name, str(summary[name])) for name in ("root", "group") if name in summary]
+    chunks = f"{summary['chunks_per_npu']} per NPU of {format_bytes(summary['chunk_bytes'])}"
+    facts.append(("chunks", chunks))
+    facts += [(name, str(summary[name])) for name in LinkModel._fields]
+    return [*facts, ("synthesizer", summary["synthesizer"]), ("seed", str(summary["seed"]))]
 
 
 def page_data(schedule: Schedule, network: Network) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.pages import SORTING, joined, page_style, script_json, template_environment
+from dse.base.pages import TABLES, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.partition.files.results import DeviceRow, cost_text, gap
 from dse.partition.graphs.sources.source import Source
@@ -39,6 +39,7 @@ def render_page(
         "bars": step.get("bars", []),
     }
     return environment.get_template("partition.html").render(
+        facts=_facts(source, problem, found),
         name=Path(source.name).name,
         problem=problem,
         found=found,
@@ -51,6 +52,22 @@ def render_page(
         levels=[f"{level.title} ({len(level.names)})" for level in drawings],
         level=readable(drawings),
         style=page_style(TEMPLATES / "partition.css"),
-        program=joined(TEMPLATES / "partition.js", SORTING),
+        program=joined(TEMPLATES / "partition.js", TABLES),
         data=script_json(data),
     )
+
+
+def _facts(source: Source, problem: PartitionProblem, found: Partition) -> list[tuple[str, str]]:
+    """The rows of the question: graph, devices with their limits, objective and constraints."""
+    limits = dict.fromkeys(map(format_bytes, problem.devices.memory_bytes))
+    facts = [
+        ("graph", source.name),
+        ("devices", str(problem.devices.count)),
+        ("memory of a device", ", ".join(limits) or "not limited"),
+        ("objective", problem.objective),
+        ("pinned nodes", str(len(problem.pinned))),
+        ("groups that stay together", str(len(problem.together))),
+    ]
+    if problem.objective == "process_mapping":
+        facts.append(("imbalance", f"{problem.imbalance:g}"))
+    return [*facts, ("partitioner", found.partitioner)]

@@ -1,16 +1,16 @@
-"""The data of the page, and the page: one HTML file with its style and a program that sorts tables."""
+"""The data of the page, and the page: one HTML file with its style and the program of its tables."""
 
 from __future__ import annotations
 
-import colorsys
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.pages import SORTING, joined, page_style, template_environment
+from dse.base.pages import TABLES, joined, page_style, template_environment
 from dse.base.texts import counted
-from dse.base.units import format_count
+from dse.base.units import format_bytes, format_count
 from dse.planner.durations import duration
 from dse.planner.files.output import (
     counted_things,
@@ -22,12 +22,15 @@ from dse.planner.files.output import (
     proof_text,
 )
 from dse.planner.problem.cluster import Host
-from dse.planner.problem.steps import way_text
+from dse.planner.problem.steps import way_of, way_text
 from dse.planner.questions.bottleneck import batches_text, groups_text, parts_ms, period_ms, reasons
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ROWS = 200
-_HUES = 137.508  # the golden angle: neighbouring stages differ most
+_WAY_AXES = (
+    *(("cp", "cp"), ("ep", "ep"), ("zero_stage", "ZeRO"), ("micro_batch", "micro-batch")),
+    *(("recompute", "recompute"), ("chunks", "chunks")),
+)
 
 
 class Cell(NamedTuple):
@@ -35,13 +38,6 @@ class Cell(NamedTuple):
 
     stage: int | None
     gpus: int
-
-
-class Colour(NamedTuple):
-    """Of a stage, and of the text on it."""
-
-    ground: str
-    ink: str
 
 
 class Row(NamedTuple):
@@ -59,7 +55,7 @@ def render_page(data: Mapping[str, Any]) -> str:
     """Return the page of a document; it loads nothing, and can be read without its program."""
     environment = template_environment(TEMPLATES)
     environment.filters.update(time=duration, layers=lambda x: layers_text(x).replace("-", "–"))
-    environment.filters.update(batches=batches_text, way=way_text)
+    environment.filters.update(batches=batches_text, way=way_text, size=format_bytes)
     best = data["best"]
     rows = host_rows(data)
     stages = best["stages"] if best else []
@@ -76,7 +72,6 @@ def render_page(data: Mapping[str, Any]) -> str:
         widest=max((host.gpus for host in _hosts(data)), default=1),
         stages=stages,
         widths=[100 * period / slowest for period in periods],
-        colours=[colour(index) for index in range(len(stages))],
         proof=proof_text(data),
         figures=_figures(best, periods) if best else [],
         fidelity=fidelity_text(data),
@@ -85,23 +80,57 @@ def render_page(data: Mapping[str, Any]) -> str:
         things=counted_things(data),
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
-        ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
+        ranking=[(plan, groups_text({**plan, "ways": ()})) for plan in data["ranking"]],
+        axes=ranking_axes(data["ranking"]),
+        facts=_facts(data),
+        command=shlex.join(map(str, data["provenance"].get("command", ()))),
         style=page_style(TEMPLATES / "plan.css"),
-        program=joined(SORTING),
+        program=joined(TABLES),
     )
+
+
+def ranking_axes(ranking: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the axes in which plans of a ranking differ, with a text of each plan: 8, or by stage 8 | 4."""
+    columns: dict[str, list[str]] = {}
+    for plan in ranking:
+        for name, values in _axes_of(plan).items():
+            columns.setdefault(name, []).append(" | ".join(dict.fromkeys(map(str, values))))
+    return {name: texts for name, texts in columns.items() if len(set(texts)) > 1}
+
+
+def _axes_of(plan: Mapping[str, Any]) -> dict[str, Iterable[Any]]:
+    """The values of a plan's stages by axis."""
+    ways = [way_of(words) for words in plan.get("ways", ())]
+    of_ways = {} if not ways else {title: [getattr(way, name) for way in ways] for name, title in _WAY_AXES}
+    return {
+        "batches": [plan["batches"]],
+        "stages": [len(plan["groups"])],
+        "GPUs": [sum(plan["groups"])],
+        "dp": [dp for dp, _ in plan["strategies"]],
+        "tp": [tp for _, tp in plan["strategies"]],
+        **of_ways,
+    }
+
+
+def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The rows of the question: GPUs of each type with their memory and price, and the keys as given."""
+    cluster = data["problem"]["cluster"]
+    gpus: dict[str, list[int]] = {}
+    for host in _hosts(data):
+        gpus.setdefault(host.type, []).append(host.gpus)
+    facts = []
+    for type_, counts in gpus.items():
+        words = [f"{sum(counts)} GPUs on {counted(len(counts), 'host')}"]
+        words.append(f"{format_bytes(round(cluster['memory_gib'][type_] * 2**30))} each")
+        if type_ in cluster["price_per_hour"]:
+            words.append(f"{cluster['price_per_hour'][type_]:g} an hour each")
+        facts.append((type_, ", ".join(words)))
+    facts.append(("sequences of a step", str(data["problem"]["gbs"])))
+    return facts + [(name, str(value)) for name, value in data["provenance"].get("configuration", {}).items()]
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def colour(index: int) -> Colour:
-    """Return the colour of a stage, and black or white, whichever can be read on it."""
-    red, green, blue = colorsys.hls_to_rgb(index * _HUES % 360 / 360, 0.45, 0.6)
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    ground = "#" + "".join(f"{round(255 * channel):02x}" for channel in (red, green, blue))
-    return Colour(ground, "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff")
 
 
 def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:

@@ -10,7 +10,6 @@ import pytest
 from page_programs import drawn_row, needs_node, page_row, run_beside
 
 from dse.answers import cap_curve, ranking
-from dse.answers.reports.page import HEAT_LIMITS, heat_level
 from dse.studies.store import StudyRow
 
 MODULES = (
@@ -53,26 +52,37 @@ def test_the_steps_of_caps_are_those_of_the_package(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_cell_of_a_heat_map_is_the_first_of_the_ranking_with_its_degrees(seed: int) -> None:
     rows = random_rows(seed)
-    script = """(rows) => explorer.heat.heatMaps(explorer.answers.finished(rows))
-      .map((map) => ({ ...map, cells: map.cells.map((cells) => cells.map((row) => row?.label ?? null)) }))"""
-    expected = []
-    ranked = ranking(rows)
-    for down, across in itertools.combinations(("dp", "tp", "sp"), 2):
-        best: dict[tuple[int, int], str] = {}
-        for each in ranked:
-            best.setdefault((getattr(each, down), getattr(each, across)), each.label())
-        downs, acrosses = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
-        cells = [[best.get((one, other)) for other in acrosses] for one in downs]
-        if len(downs) > 1 or len(acrosses) > 1:
-            names = {"rows": down, "columns": across, "row_values": downs, "column_values": acrosses}
-            expected.append({**names, "cells": cells})
-    assert run(script, list(map(page_row, rows))) == expected
+    script = """(rows) => {
+      const ranked = explorer.answers.finished(rows);
+      const axis = (name, values) => ({ values, place: (row) => values.indexOf(row[name]) });
+      const figure = { of: (row) => row.wall_time_ns };
+      const at = explorer.heat_map.bestOf(ranked, axis("dp", [1, 2, 16]), axis("tp", [1, 8]), figure);
+      return [0, 1, 2].map((y) => [0, 1].map((x) => at(y, x)?.row.label ?? null));
+    }"""
+    best: dict[tuple[int, int], str] = {}
+    for each in ranking(rows):
+        best.setdefault((each.dp, each.tp), each.label())
+    assert run(script, list(map(page_row, rows))) == [
+        [best.get((dp, tp)) for tp in (1, 8)] for dp in (1, 2, 16)
+    ]
 
 
-def test_levels_of_heat_maps_are_those_of_a_report() -> None:
-    fastest = 1000
-    walls = sorted({int(limit * fastest) + away for limit in (1, *HEAT_LIMITS) for away in (-1, 0, 1)})
-    script = "([walls, fastest]) => walls.map((wall) => explorer.heat.level(wall, fastest))"
-    found = run(script, [walls, fastest])
-    assert found == [heat_level(wall, fastest) for wall in walls]
-    assert set(found) == set(range(len(HEAT_LIMITS) + 1))
+@pytest.mark.parametrize(
+    ("values", "is_high_better", "levels"),
+    [
+        ([1000, 1019, 1020, 1099, 1100, 1250, 1999, 2000], False, [0, 0, 1, 2, 3, 4, 5, 6]),
+        ([100, 99, 98, 50, 49], True, [0, 0, 1, 6, 6]),
+        ([-7, 0, 7], False, [0, 3, 6]),
+        ([-7, 0, 7], True, [6, 3, 0]),
+        ([0, 0], False, [0, 0]),
+    ],
+    ids=["times", "shares", "of both signs", "of both signs, high is better", "all alike"],
+)
+def test_levels_say_how_far_from_the_best_a_cell_is(
+    values: list[float], is_high_better: bool, levels: list[int]
+) -> None:
+    script = """([values, isHighBetter]) => {
+      const { of } = explorer.heat_map.levelsOf(values, { isHighBetter });
+      return values.map(of);
+    }"""
+    assert run(script, [values, is_high_better]) == levels

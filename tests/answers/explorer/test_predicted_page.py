@@ -208,7 +208,8 @@ def test_a_heat_map_is_over_the_axes_that_vary_and_leads_to_plans(shown: Chromiu
     )
     assert offered == shown.evaluate(f"{FRAME}.varying.map(({{ name }}) => name)")
     cell = "document.querySelector('#view-heat td button')"
-    label = shown.evaluate(f"{cell}.title")
+    label, _, time = shown.evaluate(f"{cell}.title").partition(": ")
+    assert time == shown.evaluate(f"{cell}.textContent")
     shown.evaluate(f"{cell}.click()")
     settled(shown)
     assert shown.evaluate("explorer.state.get().selected") == label

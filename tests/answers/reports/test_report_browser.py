@@ -103,7 +103,7 @@ def test_every_plot_has_data(browser: Chromium, lab_page: Path) -> None:
     }
     assert min(drawn(browser)) > 10
     cells = browser.evaluate("document.querySelectorAll('.heat button').length")
-    assert cells == 3 * 28 + 3 * 26
+    assert cells == 28
 
 
 def test_a_click_on_a_point_shows_its_metrics_and_its_command_line(browser: Chromium, lab_page: Path) -> None:
@@ -152,18 +152,55 @@ def test_everything_that_can_be_chosen_is_reached_by_tab(browser: Chromium, lab_
     assert browser.evaluate(f"{chosen}.every((one) => one.tabIndex === 0 && one.tagName === 'BUTTON')")
 
 
-def test_a_cell_of_a_heat_map_chooses_its_point_and_the_cap_another_map(
-    browser: Chromium, lab_page: Path
-) -> None:
+def test_a_heat_map_is_over_any_two_axes_and_follows_the_filters(browser: Chromium, lab_page: Path) -> None:
     browser.open(lab_page)
-    shown = "[...document.querySelectorAll('[data-heat]')].map(maps => maps.checkVisibility())"
-    assert browser.evaluate(shown) == [True, False]
-    browser.evaluate('document.querySelector(\'[data-heat="0"] [data-rank="0"]\').click()')
+    heat = "document.querySelector('[data-heat]')"
+    cells = f"[...{heat}.querySelectorAll('td button')].map((cell) => cell.textContent)"
+    browser.evaluate(f"{heat}.querySelector('tbody tr:last-child button').click()")
     assert browser.evaluate(COMMAND) == FASTEST
-    browser.evaluate("document.querySelector('input[type=radio][value=\"1\"]').click()")
-    assert browser.evaluate(shown) == [False, True]
-    name = browser.evaluate("document.querySelector('[data-heat=\"1\"] button').getAttribute('aria-label')")
-    assert name.startswith("dp1 ")
+    offered = browser.evaluate(f"[...{heat}.querySelectorAll('select')[0].options].map((one) => one.value)")
+    assert offered == ["dp", "tp", "sp", "activation_recompute"]
+    fastest = browser.evaluate(cells)
+    browser.evaluate("document.querySelector('[data-filters] input[type=checkbox]').click()")  # what fits
+    assert len(browser.evaluate(cells)) == len(fastest) - 2
+    browser.evaluate(
+        f"""(() => {{
+          const [across, , best] = {heat}.querySelectorAll("select");
+          across.value = "activation_recompute";
+          across.dispatchEvent(new Event("change"));
+          best.value = "mfu_pct";
+          best.dispatchEvent(new Event("change"));
+        }})()"""
+    )
+    assert browser.evaluate(f"{heat}.querySelector('caption').textContent").startswith(
+        "Highest MFU by dp (down) and activation recompute (across)"
+    )
+    heads = browser.evaluate(f"[...{heat}.querySelectorAll('thead th')].map((head) => head.textContent)")
+    assert heads == ["activation recompute no", "activation recompute yes"]
+    assert all(text.endswith(" %") for text in browser.evaluate(cells))
+    assert browser.problems == []
+
+
+def test_a_range_of_a_figure_filters_in_its_unit(browser: Chromium, lab_page: Path) -> None:
+    browser.open(lab_page)
+    counted = "document.querySelector('[data-filters] [role=status]').textContent"
+    ranges = "[...document.querySelectorAll('.range legend')].map((legend) => legend.textContent)"
+    assert "wall time, s" in browser.evaluate(ranges)
+    assert browser.evaluate(counted) == "56 of 56 points are shown"
+    browser.evaluate(
+        """(() => {
+          const range = [...document.querySelectorAll(".range")]
+            .find((one) => one.textContent.startsWith("peak memory, GB"));
+          const to = range.querySelectorAll("input")[1];
+          to.value = 80;
+          to.dispatchEvent(new Event("input"));
+        })()"""
+    )
+    under = browser.evaluate(counted)
+    browser.evaluate("document.querySelector('[data-filters] button').click()")
+    assert browser.evaluate(counted) == "56 of 56 points are shown"
+    browser.evaluate("document.querySelector('[data-filters] input[type=checkbox]').click()")
+    assert browser.evaluate(counted) == under
 
 
 def test_filters_and_headings_show_and_sort_what_is_asked_for(browser: Chromium, lab_page: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from chromium import Chromium
 
-from dse.base.pages import SORTING, joined
+from dse.base.pages import TABLES, joined
 
 TABLE = """<!doctype html><meta charset="utf-8"><title>t</title>
 <table class="sorts"><thead><tr>
@@ -45,7 +45,7 @@ def test_a_heading_sorts_and_once_more_the_other_way(
     browser: Chromium, tmp_path: Path, column: int, ascending: list[str], descending: list[str]
 ) -> None:
     file = tmp_path / "table.html"
-    file.write_text(f"{TABLE}<script>{joined(SORTING)}</script>", encoding="utf-8")
+    file.write_text(f"{TABLE}<script>{joined(TABLES)}</script>", encoding="utf-8")
     browser.open(file)
     assert (press(browser, column), names(browser)) == ("ascending", ascending)
     assert (press(browser, column), names(browser)) == ("descending", descending)

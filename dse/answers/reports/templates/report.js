@@ -5,6 +5,7 @@ import {
 import { Choice } from "../../../base/pages/choice.js";
 import { copies, copyButton, element, save } from "../../../base/pages/dom.js";
 import { Filters, said } from "../../../base/pages/filters.js";
+import { HeatMap } from "../../../base/pages/heat_map.js";
 import { inksOf, short } from "../../../base/pages/inks.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
 
@@ -59,6 +60,7 @@ const FIGURES = [
   ...report.run_figures.map(([name, title]) => [name, title, (point) => point[name], perSecond]),
 ];
 
+const HIGH_IS_BETTER = new Set(["mfu_pct", "tokens_per_s", "compute_utilization_pct", "run_effective_pct", "run_goodput_pct"]);
 const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
 
 // ---- one question of the report
@@ -83,11 +85,6 @@ class Question {
       this.select(Number(button.dataset.rank));
       if (sheet) sheet.open = true;
     });
-    for (const radio of section.querySelectorAll('input[type="radio"]')) {
-      radio.addEventListener("change", () => {
-        for (const maps of section.querySelectorAll("[data-heat]")) maps.hidden = maps.dataset.heat !== radio.value;
-      });
-    }
     this.varying = varyingOf(this.points);
     this.shown = this.points;
     this.by = { index: -1, descending: false };
@@ -96,12 +93,6 @@ class Question {
     details?.addEventListener("toggle", () => this.fillTable());
     const scatter = section.querySelector('[data-plot="scatter"]');
     scatter?.addEventListener("keydown", (event) => this.onKey(event));
-    for (const button of section.querySelectorAll(".heat [data-rank]")) {
-      const point = this.byRank.get(Number(button.dataset.rank));
-      const text = `${point.label}: ${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`;
-      button.title = text;
-      button.setAttribute("aria-label", text);
-    }
     this.draw();
     const { best, best_under_cap: capped } = this.group.answers;
     if (best !== null) this.select(capped ?? best);
@@ -109,10 +100,11 @@ class Question {
 
   // Filters over the axes that vary, and the choice of what colours points.
   addHands() {
-    const [fold, row] = [this.section.querySelector("[data-filters]"), this.section.querySelector("[data-ink]")];
+    const [fold, row, map] = ["filters", "ink", "heat"].map((name) => this.section.querySelector(`[data-${name}]`));
+    if (map) this.heat = new HeatMap(map, { preferred: { x: ["tp", "pp"], y: ["dp", "pp"], of: ["wall_time_ns"] }, choose: (point) => this.select(point.rank) });
     if (!fold) return;
     this.filters = new Filters(fold, () => this.filter());
-    this.filters.update({ varying: this.varying, kept: this.points, count: this.points.length }, "points");
+    this.tellFilters();
     if (!row) return;
     this.ink = new Choice("colour", ["flags"], () => this.draw());
     const figures = FIGURES.filter(([, , valueOf]) => this.points.some((point) => valueOf(point) !== null)).map(([name, title]) => [name, title]);
@@ -120,14 +112,34 @@ class Question {
     row.append(this.ink.root);
   }
 
+  // Figures of the points that have one.
+  figures() {
+    return FIGURES.filter(([, , valueOf]) => this.points.some((point) => valueOf(point) !== null))
+      .map(([name, title, of, said]) => ({ name, title, heading: title, of, said, isHighBetter: HIGH_IS_BETTER.has(name) }));
+  }
+
+  tellFilters() {
+    const ranges = this.figures().map((figure) => {
+      const values = this.points.map(figure.of).filter((value) => value !== null);
+      return { ...figure, range: [least(values), most(values)] };
+    }).filter(({ range: [first, last] }) => first < last);
+    this.filters.update({ varying: [...this.varying, ...ranges], kept: this.shown, count: this.points.length }, "points");
+  }
+
   filter() {
-    const { hidden, fits } = this.filters;
     const cap = this.group.memory_cap_bytes ?? Infinity;
-    this.shown = this.points.filter((point) => (!fits.checked || point.peak_memory_bytes <= cap)
-      && this.varying.every(({ name }) => !hidden.get(name)?.has(String(point[name]))));
-    this.filters.update({ varying: this.varying, kept: this.shown, count: this.points.length }, "points");
+    const figures = new Map(this.figures().map(({ name, of }) => [name, of]));
+    this.shown = this.points.filter((point) => (!this.filters.fits.checked || point.peak_memory_bytes <= cap)
+      && this.filters.passes((name) => (figures.get(name) ?? ((each) => each[name]))(point)));
+    this.tellFilters();
     this.draw();
     this.fillTable(true);
+    this.fillHeat();
+  }
+
+  fillHeat() {
+    const axes = this.varying.map((axis) => ({ ...axis, place: (point) => axis.values.indexOf(point[axis.name]) }));
+    this.heat?.update({ axes, figures: this.figures(), rows: this.shown, said, label: (point) => point.label, isChosen: (point) => point.rank === this.selected });
   }
 
   // Points in sets of one colour each, by what was chosen; undefined: by flags.
@@ -159,9 +171,7 @@ class Question {
     if (!point) return;
     this.selected = rank;
     this.showSelected(point);
-    for (const button of this.section.querySelectorAll(".heat [data-rank]")) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.rank) === rank));
-    }
+    this.fillHeat();
     const { scatter } = this.charts;
     if (scatter) {
       scatter.data.datasets.find((set) => set.role === "selected").data = [this.place(point)];

@@ -1,4 +1,8 @@
 // Draws a schedule at a chosen time: the graph, the links over time, and what is still missing.
+import { AXIS, paintTimes, sharp } from "../../../base/pages/canvas.js";
+import { Choice } from "../../../base/pages/choice.js";
+import { element } from "../../../base/pages/dom.js";
+import { inksOf, legendOf } from "../../../base/pages/inks.js";
 import { duration as durationOf } from "../../../base/pages/numbers.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -11,22 +15,48 @@ const STEPS = 1000;
 
 const duration = (ps) => durationOf(ps / 1000);
 const root = document.documentElement;
-const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches && !root.classList.contains("light");
-const hue = (chunk) => `hsl(${(chunk * 137.508) % 360} ${isDark() ? "52% 60%" : "58% 46%"})`;
 
-// A canvas as wide as the page, sharp on every screen.
-function sized(canvas, height) {
-  const ratio = window.devicePixelRatio || 1;
-  const width = canvas.clientWidth;
-  canvas.style.height = `${height}px`;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  return { pen, width, height };
+// ---- colours: of sends by one of their figures, or of links by how busy they are
+const BUSY = "busy";
+const ranges = 6;
+const busyInk = (per_cent) => color(`r${Math.min(ranges - 1, Math.floor((per_cent * ranges) / 100))}`);
+const busyLegend = () => Array.from({ length: ranges }, (_, step) => ({ color: color(`r${step}`), text: `${Math.round((100 * step) / ranges)} to ${Math.round((100 * (step + 1)) / ranges)} %` }));
+
+// How long a chunk lies at the source of each send before it goes on.
+function waits() {
+  const chunks = Math.max(1, data.chunks);
+  const isSum = sends.reduce.some(Boolean);
+  const ends = new Map();
+  sends.link.forEach((link, i) => {
+    const key = data.destinations[link] * chunks + sends.chunk[i];
+    if (!ends.has(key)) ends.set(key, []);
+    ends.get(key).push(sends.end[i]);
+  });
+  return sends.link.map((link, i) => {
+    const come = (ends.get(data.sources[link] * chunks + sends.chunk[i]) ?? []).filter((end) => end <= sends.start[i]);
+    return sends.start[i] - (come.length ? (isSum ? Math.max : Math.min)(...come) : 0);
+  });
+}
+const FIGURES = sends ? [
+  ["chunk", "chunk", sends.chunk, (value) => `chunk ${value}`], ["waits", "wait before it goes on", waits(), duration],
+  ["held", "time on its link", sends.held, duration], ["start", "start", sends.start, duration],
+] : [];
+const offered = [...FIGURES.map(([name, title]) => [name, title]), ...(data.use ? [[BUSY, "how busy a link is"]] : [])];
+const chosen = new Choice("colour", ["chunk", BUSY], () => { inks = null; lanesPicture = null; draw(); });
+chosen.offer(offered);
+const legend = element("div", {});
+if (offered.length) byId("state").before(element("div", { class: "row" }, chosen.root, legend));
+let inks = null;
+function hue(send) {
+  if (chosen.value === BUSY) return color("ink");
+  const [, , values, say] = FIGURES.find(([name]) => name === chosen.value) ?? FIGURES[0];
+  inks ??= inksOf(values, say, color);
+  return inks.of(values[send]);
+}
+function tellColours() {
+  if (!offered.length) return;
+  if (chosen.value !== BUSY) hue(0);
+  legend.replaceChildren(legendOf(chosen.value === BUSY ? busyLegend() : inks.legend));
 }
 
 const state = { time: 0, timer: null, chunk: null };
@@ -106,7 +136,7 @@ function held(time) {
 }
 
 function drawGraph() {
-  const { pen, width, height } = sized(graph, Math.min(620, Math.max(320, window.innerHeight - 260), Math.max(240, graph.clientWidth)));
+  const { pen, width, height } = sharp(graph, Math.min(620, Math.max(320, window.innerHeight - 260), Math.max(240, graph.clientWidth)));
   place(width, height);
   spacing = nearestSpacing();
   const time = now();
@@ -116,21 +146,21 @@ function drawGraph() {
   const bin = Math.min(199, Math.floor((time / total) * 200));
   if (data.sources.length <= 20000) {
     data.sources.forEach((_, link) => {
-      if (!sends && data.use) pen.strokeStyle = `color-mix(in srgb, ${color("bad")} ${data.use[link][bin]}%, ${color("line")})`;
+      if (chosen.value === BUSY) pen.strokeStyle = data.use[link][bin] ? busyInk(data.use[link][bin]) : color("line");
       stroke(pen, curve(link));
     });
   }
   const has = sends ? held(time) : null;
   const moving = sends ? underway(time) : [];
   pen.lineWidth = Math.max(1, Math.min(2.4, spacing / 12));
-  for (const i of moving) {
-    pen.strokeStyle = hue(sends.chunk[i]);
+  for (const i of chosen.value === BUSY ? [] : moving) {
+    pen.strokeStyle = hue(i);
     stroke(pen, curve(sends.link[i]));
   }
   spots.forEach(([x, y], node) => drawNode(pen, x, y, node, size, has, time));
   for (const i of moving) {
     const [x, y] = along(curve(sends.link[i]), (time - sends.start[i]) / Math.max(1, sends.end[i] - sends.start[i]));
-    pen.fillStyle = hue(sends.chunk[i]);
+    pen.fillStyle = hue(i);
     pen.beginPath();
     pen.arc(x, y, Math.max(2, size * 0.55), 0, 7);
     pen.fill();
@@ -140,7 +170,7 @@ function drawGraph() {
 function drawNode(pen, x, y, node, size, has, time) {
   const done = node < data.npus && data.done_ps[node] <= time;
   pen.fillStyle = done ? color("accent") : color("page");
-  if (state.chunk !== null && has) pen.fillStyle = has[node].has(state.chunk) ? hue(state.chunk) : color("page");
+  if (state.chunk !== null && has) pen.fillStyle = has[node].has(state.chunk) ? color("accent") : color("page");
   pen.strokeStyle = color("ink");
   pen.lineWidth = 1;
   pen.beginPath();
@@ -208,11 +238,10 @@ function rows() {
 const allRows = data.use ? rows() : [];
 const rowHeight = Math.max(3, Math.min(14, Math.floor(1600 / Math.max(1, allRows.length))));
 const GUTTER = 118; // to the left of the rows, for their labels
-const AXIS = 20; // above the rows, for the times
 const RIGHT = 8;
 
 function drawLanes() {
-  const { pen, width, height } = sized(lanes, AXIS + Math.max(20, allRows.length * rowHeight + 2));
+  const { pen, width, height } = sharp(lanes, AXIS + Math.max(20, allRows.length * rowHeight + 2));
   if (lanesPicture && lanesPicture.width === lanes.width && lanesPicture.height === lanes.height) {
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.drawImage(lanesPicture, 0, 0);
@@ -238,16 +267,8 @@ function drawLanes() {
   pen.stroke();
 }
 
-// Round times, about one per 110 pixels.
-function ticks(width) {
-  const least = total / Math.max(1, Math.floor(width / 110));
-  const power = 10 ** Math.floor(Math.log10(least));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least);
-  return Array.from({ length: Math.floor(total / step) + 1 }, (_, n) => n * step);
-}
-
 function paintAxes(pen, width, height) {
-  paintTimes(pen, width, height);
+  paintTimes({ pen, width, height }, total / 1000, { left: GUTTER, right: RIGHT, color });
   pen.textAlign = "right";
   const every = Math.ceil(11 / rowHeight);
   allRows.forEach(([name], row) => {
@@ -255,30 +276,12 @@ function paintAxes(pen, width, height) {
   });
 }
 
-function paintTimes(pen, width, height) {
-  pen.font = "10px system-ui, sans-serif";
-  pen.textBaseline = "middle";
-  pen.fillStyle = color("muted");
-  pen.strokeStyle = color("grid");
-  pen.lineWidth = 1;
-  const across = width - GUTTER - RIGHT;
-  for (const time of ticks(across)) {
-    const x = GUTTER + (time / total) * across;
-    pen.textAlign = x > width - 30 ? "right" : "center";
-    pen.fillText(duration(time), x > width - 30 ? width : x, AXIS / 2 - 1);
-    pen.beginPath();
-    pen.moveTo(x, AXIS - 3);
-    pen.lineTo(x, height);
-    pen.stroke();
-  }
-}
-
 function paintLanes(pen, width) {
   const inner = Math.max(1, rowHeight - 1);
-  if (!perLink) {
+  if (!perLink || chosen.value === BUSY) {
     allRows.forEach(([, use], row) => use.forEach((value, bin) => {
       if (value < 1) return;
-      pen.fillStyle = `color-mix(in srgb, ${color("accent")} ${Math.round(value)}%, transparent)`;
+      pen.fillStyle = busyInk(value);
       pen.fillRect((bin / 200) * width, row * rowHeight + 1, width / 200 + 0.5, inner);
     }));
     return;
@@ -287,13 +290,13 @@ function paintLanes(pen, width) {
     const left = (sends.start[i] / total) * width;
     const wide = Math.max(0.5, (sends.held[i] / total) * width - 0.5);
     const top = sends.link[i] * rowHeight + 1;
-    pen.fillStyle = hue(sends.chunk[i]);
+    pen.fillStyle = hue(i);
     pen.globalAlpha = state.chunk === null || sends.chunk[i] === state.chunk ? 1 : 0.15;
     pen.fillRect(left, top, wide, inner);
     pen.globalAlpha = 1;
     if (critical.has(i)) {
-      pen.strokeStyle = color("ink");
-      pen.lineWidth = 1.5;
+      pen.strokeStyle = color("recompute");
+      pen.lineWidth = 2;
       pen.strokeRect(left + 0.5, top, Math.max(1, wide - 1), inner);
     }
   }
@@ -315,8 +318,8 @@ lanes.addEventListener("pointermove", (event) => {
 
 // ---- what is missing
 function drawMissing() {
-  const { pen, width, height } = sized(byId("missing"), 130);
-  paintTimes(pen, width, height);
+  const { pen, width, height } = sharp(byId("missing"), 130);
+  paintTimes({ pen, width, height }, total / 1000, { left: GUTTER, right: RIGHT, color });
   const most = Math.max(1, ...data.missing);
   const across = width - GUTTER - RIGHT;
   pen.textAlign = "right";
@@ -338,13 +341,14 @@ function drawMissing() {
 function fillLate() {
   const body = byId("late").tBodies[0];
   const [npus, chunks, times] = data.late;
-  for (let i = 0; i < Math.min(npus.length, 40); i += 1) {
+  for (let i = 0; i < npus.length; i += 1) {
     const row = body.insertRow();
     for (const [text, name] of [[`NPU ${npus[i]}`, ""], [chunks[i], "n"], [duration(times[i]), "n"]]) {
       const cell = row.insertCell();
       cell.textContent = text;
       cell.className = name;
     }
+    row.firstChild.dataset.of = npus[i];
     row.lastChild.dataset.of = times[i];
   }
 }
@@ -366,6 +370,7 @@ function words() {
 
 function draw() {
   if (!graph.clientWidth) return; // the page is not laid out
+  tellColours();
   byId("now").textContent = `${duration(now())} of ${duration(data.time_ps)}`;
   byId("state").textContent = words();
   drawGraph();
@@ -408,15 +413,16 @@ if (byId("chunk")) {
 for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) {
   addEventListener(when, () => {
     root.classList.toggle("light", isLight);
+    inks = null;
     lanesPicture = null;
     draw();
   });
 }
 window.addEventListener("resize", () => { lanesPicture = null; draw(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { lanesPicture = null; draw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { inks = null; lanesPicture = null; draw(); });
 byId("rows").textContent = perLink
-  ? `A row per link (${data.sources.length}), coloured by chunk while it is held; the critical path is outlined.`
-  : allRows.length ? "A row per link, or per node where there are many links, the darker the busier." : "There are too many links to draw each over time.";
+  ? `A row per link (${data.sources.length}), coloured while it is held; the critical path is outlined.`
+  : allRows.length ? "A row per link, or per node where there are many links." : "There are too many links to draw each over time.";
 if (data.use && data.use.length) {
   const busy = data.use.map((use) => use.reduce((sum, value) => sum + value, 0) / 200);
   const name = (link) => `${data.sources[link]} to ${data.destinations[link]} (${busy[link].toFixed(1)} %)`;

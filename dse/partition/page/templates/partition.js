@@ -1,33 +1,18 @@
 // Draws the levels of a partition, what runs when, and what is chosen in them.
-import { bytes as size } from "../../../base/pages/numbers.js";
+import { AXIS, paintTimes, sharp } from "../../../base/pages/canvas.js";
+import { inkOn } from "../../../base/pages/inks.js";
+import { bytes as size, duration } from "../../../base/pages/numbers.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const hue = device => (device * 137.508 + 210) % 360;
 const root = document.documentElement;
-const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches && !root.classList.contains("light");
-const colour = (device, light) => `hsl(${hue(device)} 55% ${light || (isDark() ? 62 : 48)}%)`;
-// Black or white, whichever can be read on a colour that the pen has taken.
-function inkOn(taken) {
-  const part = start => { const c = parseInt(taken.slice(start, start + 2), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-  const luminance = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
-  return (luminance + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff";
-}
-const drawSwatches = () => { for (const mark of document.querySelectorAll(".swatch")) mark.style.background = colour(Number(mark.dataset.device)); };
+// The colour of a device: by the column of the table that was chosen, else one of a few in their order.
+const colour = device => css(`--mark-${device}`) || css(`--r${device % 6}`);
 
 const canvas = document.getElementById("graph"), what = document.getElementById("what"), hint = what.textContent;
 const WIDE = 150, HIGH = 26, STEP_X = 210, STEP_Y = 19;
 let level, view = { x: 0, y: 0, zoom: 1 }, only = "", wanted = "";
 const box = n => { const [layer, row] = level.places[n]; return [layer * STEP_X, row * STEP_Y, WIDE, HIGH]; };
-
-function sharp(canvas) {
-  const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
-  if (canvas.width !== width * ratio || canvas.height !== height * ratio) { canvas.width = width * ratio; canvas.height = height * ratio; }
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  return pen;
-}
 
 function choose(number) {
   level = data.levels[number];
@@ -49,7 +34,7 @@ function isDim(n) {
 }
 
 function draw() {
-  const pen = sharp(canvas), ink = css("--ink"), bad = css("--bad"), muted = css("--muted");
+  const { pen } = sharp(canvas), bad = css("--bad"), muted = css("--muted");
   pen.translate(view.x, view.y);
   pen.scale(view.zoom, view.zoom);
   for (const crossing of [false, true]) {
@@ -130,34 +115,38 @@ document.getElementById("reset").addEventListener("click", whole);
 const step = document.getElementById("step"), ROW = 24;
 function drawStep() {
   if (!step) return;
-  step.style.height = `${data.bars.length * ROW + 10}px`;
-  const pen = sharp(step), end = Math.max(...data.bars.map(row => Math.max(...row[1].map(bar => bar[1]))));
+  const end = Math.max(...data.bars.map(row => Math.max(...row[1].map(bar => bar[1]))));
+  const drawing = sharp(step, AXIS + data.bars.length * ROW + 6), { pen, width } = drawing;
   pen.font = "12px system-ui, sans-serif";
-  const names = data.bars.map(([device]) => data.devices[device]), isNarrow = step.clientWidth < 500;
+  const names = data.bars.map(([device]) => data.devices[device]), isNarrow = width < 500;
   const named = name => isNarrow && name.length > 9 ? `${name.slice(0, 9)}…` : name;
   const left = 12 + Math.min(160, Math.max(...names.map(name => pen.measureText(named(name)).width)));
-  const scale = (step.clientWidth - left - 10) / end;
-  pen.textBaseline = "middle";
+  const scale = (width - left - 10) / end;
+  paintTimes(drawing, end, { left, right: 10, color: name => css(`--${name}`) });
+  pen.font = "12px system-ui, sans-serif";
+  pen.textAlign = "left";
   data.bars.forEach(([device, bars], n) => {
     pen.fillStyle = css("--ink");
-    pen.fillText(named(data.devices[device]), 4, n * ROW + ROW / 2 + 4, left - 10);
+    pen.fillText(named(data.devices[device]), 4, AXIS + n * ROW + ROW / 2, left - 10);
+    pen.fillStyle = colour(device);
     for (const [from, to, name] of bars) {
-      pen.fillStyle = colour(device, name.startsWith("forward") ? 58 : name.startsWith("backward") ? 38 : 75);
-      pen.fillRect(left + from * scale, n * ROW + 6, Math.max(0.6, (to - from) * scale - 0.6), ROW - 5);
+      pen.globalAlpha = name.startsWith("backward") ? 1 : name.startsWith("forward") ? 0.6 : 0.3;
+      pen.fillRect(left + from * scale, AXIS + n * ROW + 2, Math.max(0.6, (to - from) * scale - 0.6), ROW - 5);
     }
+    pen.globalAlpha = 1;
   });
   step.onpointermove = event => {
-    const area = step.getBoundingClientRect(), row = data.bars[Math.floor((event.clientY - area.top - 4) / ROW)];
+    const area = step.getBoundingClientRect(), row = data.bars[Math.floor((event.clientY - area.top - AXIS) / ROW)];
     const at = (event.clientX - area.left - left) / scale, bar = row && row[1].find(bar => at >= bar[0] && at <= bar[1]);
-    document.getElementById("pass").textContent = bar ? `${data.devices[row[0]]}: ${bar[2]}, from ${bar[0]} to ${bar[1]} ns` : "Waiting.";
+    document.getElementById("pass").textContent = bar ? `${data.devices[row[0]]}: ${bar[2]}, from ${duration(bar[0])} to ${duration(bar[1])}` : "Waiting.";
   };
 }
 function drawAll() {
-  drawSwatches();
   draw();
   drawStep();
 }
 addEventListener("resize", drawAll);
+document.addEventListener("inked", drawAll);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) { // paper is light
   addEventListener(when, () => { root.classList.toggle("light", isLight); drawAll(); });
