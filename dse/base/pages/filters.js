@@ -70,14 +70,15 @@ class Filters {
     }));
   }
 
-  rangeOf({ name, heading, range, said: say }, index) {
-    const [unit, scale] = unitOf(range[1], say(range[1]));
+  // A range in a unit that is given, one of which is 1 / scale, or in the unit of the largest value.
+  rangeOf({ name, heading, range, said: say, unit: known, scale: factor }, index) {
+    const [unit, scale] = known === undefined ? unitOf(range[1], say(range[1])) : [known, 1 / factor];
     const given = this.limits.get(name) ?? [-Infinity, Infinity];
     const shown = (value) => String(Number((value / scale).toPrecision(4)));
     const inputs = ["from", "to"].map((word, end) => {
       const id = `${this.id}-${index}-${word}`;
       const value = Number.isFinite(given[end]) ? shown(given[end]) : null;
-      const input = element("input", { type: "number", step: "any", id, inputmode: "decimal", placeholder: shown(range[end]), value });
+      const input = element("input", { type: "number", step: "any", id, inputmode: "decimal", name: `${name}-${word}`, placeholder: range[end] === null ? null : shown(range[end]), value });
       input.addEventListener("input", () => this.limit(name, inputs.map((each, place) => {
         const number = each.querySelector("input").valueAsNumber;
         return Number.isFinite(number) ? number * scale : [-Infinity, Infinity][place];

@@ -126,4 +126,4 @@ const hands = [...document.querySelectorAll("table.sorts")].map((table) => {
   return found;
 }).filter(Boolean);
 
-export { hands };
+export { compared, hands };

@@ -156,7 +156,8 @@ def test_limits_leave_out_runs_that_take_longer_cost_more_or_compute_less(shown:
         ("run_goodput_pct", 20, lambda value: value >= 20),
         ("run_cost", 1e6, lambda value: value <= 1e6),
     ):
-        field = f"document.getElementById('limit-{name}')"
+        end = "from" if name == "run_goodput_pct" else "to"
+        field = f"document.querySelector('[name={name}-{end}]')"
         shown.evaluate(f"{field}.value = {bound!r}; {field}.dispatchEvent(new Event('input'))")
         settled(shown)
         kept = set(shown.evaluate(f"[...{FRAME}.kept]"))

@@ -8,6 +8,7 @@ import { Filters, said } from "../../../base/pages/filters.js";
 import { HeatMap } from "../../../base/pages/heat_map.js";
 import { inksOf, short } from "../../../base/pages/inks.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
+import { compared } from "../../../base/pages/tables.js";
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
@@ -258,12 +259,7 @@ class Question {
       head.append(element("th", { scope: "col", class: "n", "aria-sort": isBy ? (descending ? "descending" : "ascending") : null }, button));
     });
     const valueOf = columns[by]?.[2];
-    const compared = (a, b) => {
-      const [one, other] = [valueOf(a), valueOf(b)];
-      if (one === null || other === null) return (one === null) - (other === null);
-      return (descending ? -1 : 1) * (typeof one === "string" ? one.localeCompare(other, "en", { numeric: true }) : one - other);
-    };
-    const points = valueOf ? [...this.shown].sort(compared) : this.shown;
+    const points = valueOf ? [...this.shown].sort((a, b) => compared(valueOf(a), valueOf(b), descending ? -1 : 1)) : this.shown;
     table.replaceChildren(element("thead", {}, head), element("tbody", {}, ...points.map((point) => {
       const cell = element("td", {}, element("button", point.label, { type: "button", class: "link", "data-rank": point.rank }));
       if (point.origin.variant) cell.append(element("br"), element("small", point.origin.variant));

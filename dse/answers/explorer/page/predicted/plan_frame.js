@@ -62,14 +62,14 @@ class Frame {
     return this.columns.peak_memory_bytes[row] <= (this.cap_bytes ?? Infinity);
   }
 
-  /** Keeps the rows that pass: `hidden` has values by axis name that are left out, `limits` are those of run_filters.js. */
+  /** Keeps the rows that pass: `hidden` has values by axis name that are left out, `limits` are [column, [least, most]]. */
   filter(hidden, fitsOnly, limits = []) {
     const tests = this.varying.map((axis) => [axis, hidden.get(axis.name)]).filter(([, set]) => set?.size)
       .map(([axis, set]) => ({ codes: this.codes[axis.index], isHidden: this.values[axis.index].map((value) => set.has(String(value))) }));
-    const bounds = limits.map(([name, sign, bound]) => [this.columns[name], sign, bound]).filter(([values]) => values);
+    const bounds = limits.map(([name, [least, most]]) => [this.columns[name], least, most]);
     const passes = (row) => {
       for (const { codes, isHidden } of tests) if (isHidden[codes[row]]) return false;
-      for (const [values, sign, bound] of bounds) if (!(sign * values[row] <= bound)) return false;
+      for (const [values, least, most] of bounds) if (!(values[row] >= least && values[row] <= most)) return false;
       return true;
     };
     const { peak_memory_bytes: peak, wall_time_ns: wall } = this.columns;

@@ -11,9 +11,9 @@ import { Shell } from "../shell.js";
 import * as state from "../state.js";
 import { Status } from "../status.js";
 import { Filters } from "../../../../base/pages/filters.js";
+import { measuresOf } from "./measures.js";
 import { modelOf } from "./model_files.js";
 import { Frame } from "./plan_frame.js";
-import { RunFilters } from "./run_filters.js";
 import { winnersOf } from "./run_measures.js";
 import { view as heat } from "./plan_heat.js";
 import { view as parallel } from "./plan_parallel.js";
@@ -32,7 +32,6 @@ let base = scenarios.base(data, { model: null, system: null });
 let frame = null;
 let good = null;
 let filters = null;
-let limits = null;
 let form = null;
 
 const live = Object.defineProperties(Object.create(data), { fields: { get: () => base.fields }, scenario: { get: () => base.scenario } });
@@ -62,12 +61,12 @@ const shell = new Shell(byId("views"), tools, [point, run, table, scatter, paral
 const controls = new Controls({ data, status, shell, get form() { return form; }, get fields() { return base.fields; } });
 
 function filtered() {
-  limits.update(frame);
-  const given = limits.limits();
+  const ranges = measuresOf(frame).filter(({ name, isAxis }) => !isAxis && frame.columns[name] && !name.startsWith("part_"))
+    .map(({ title, ...more }) => ({ ...more, heading: title, range: [null, null] }));
+  const given = [...filters.limits].filter(([name]) => ranges.some((range) => range.name === name));
   frame.filter(filters.hidden, filters.fits.checked, given);
   frame.filterText = JSON.stringify([[...filters.hidden].map(([name, set]) => [name, [...set]]), filters.fits.checked, given, frame.cap_bytes]);
-  filters.update(frame);
-  if (given.length) filters.clear.disabled = false;
+  filters.update({ varying: [...frame.varying, ...ranges], kept: frame.kept, count: frame.count });
   shell.show(frame);
   say();
 }
@@ -190,11 +189,6 @@ async function start() {
   byId("views").append(element("section", { class: "view", id: "view-filters", "aria-label": "Filters" }, fold));
   const again = () => { if (frame) filtered(); };
   filters = new Filters(fold, again);
-  limits = new RunFilters(fold, again);
-  filters.clear.addEventListener("click", () => {
-    limits.clear();
-    again();
-  });
   state.subscribe(onState);
   onState(state.get());
   controls.readAddress();

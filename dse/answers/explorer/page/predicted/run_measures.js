@@ -42,4 +42,4 @@ function winnersOf(frame) {
 /** Why the run of a row has no figures, or "". */
 const problemOf = (frame, row) => PROBLEMS[frame.columns.problem?.[row]] ?? "";
 
-export { DAY_S, days, figuresOf, problemOf, winnersOf };
+export { days, figuresOf, problemOf, winnersOf };
