@@ -6,7 +6,7 @@ import { Filters } from "./filters.js";
 import { HeatMap } from "./heat_map.js";
 import { inkOn, inksOf, legendOf } from "./inks.js";
 
-const LEAST_ROWS = 5;
+const LEAST_ROWS = 3;
 const FEW = 12; // values of a column that can be an axis
 const root = document.documentElement;
 const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();

@@ -125,8 +125,9 @@ def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         if type_ in cluster["price_per_hour"]:
             words.append(f"{cluster['price_per_hour'][type_]:g} an hour each")
         facts.append((type_, ", ".join(words)))
-    facts.append(("sequences of a step", str(data["problem"]["gbs"])))
-    return facts + [(name, str(value)) for name, value in data["provenance"].get("configuration", {}).items()]
+    given = data["provenance"].get("configuration", {})
+    asked = {"gbs": data["problem"]["gbs"], **given}
+    return facts + [(name, str(value)) for name, value in asked.items()]
 
 
 def _sentence(text: str) -> str:

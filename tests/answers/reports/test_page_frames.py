@@ -90,3 +90,75 @@ def test_a_page_has_no_palette_of_its_own(folder: Path) -> None:
     assert template.stem == own.stem
     shared = set(BASE_STYLE.read_text(encoding="utf-8").splitlines()) & set(text.splitlines())
     assert {line for line in shared if line.startswith((".", "@page", "th", "td", "table"))} == set()
+
+
+def choose(browser: Chromium, select: str, value: str) -> None:
+    browser.evaluate(
+        f"(() => {{ const it = {select}; it.value = '{value}'; it.dispatchEvent(new Event('change')); }})()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("plan", ["V100", "A100", "gbs", "cluster", "model"]),
+        ("schedule", ["network", "collective", "chunks", "gb", "occupancy", "clock", "forwarding"]),
+        ("partition", ["graph", "devices", "memory of a device", "objective"]),
+    ],
+)
+def test_the_question_is_folded_above_the_answer(
+    browser: Chromium, pages: dict[str, Path], name: str, facts: list[str]
+) -> None:
+    browser.open(pages[name], width=390)
+    fold = "document.querySelector('main > details.fold')"
+    assert browser.evaluate(f"[{fold}.open, {fold}.nextElementSibling.className]") == [False, "cards"]
+    heads = browser.evaluate(f"[...{fold}.querySelectorAll('th')].map((head) => head.textContent)")
+    assert [head for head in heads if head in facts] == facts
+    assert browser.problems == []
+
+
+def test_plans_are_filtered_and_mapped_over_their_axes(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.open(pages["plan"])
+    selects = browser.evaluate(
+        "[...document.querySelectorAll('[data-heat-of] select')].map(({ value }) => value)"
+    )
+    assert selects == ["tp", "dp", "step"]
+    cell = "document.querySelector('[data-heat-of] td button.l0')"
+    assert browser.evaluate(f"{cell}.textContent") == browser.evaluate(
+        "document.querySelector('#plans tbody td').textContent"
+    )
+    browser.evaluate("document.querySelector('#content .filters input[type=checkbox]').click()")
+    rows = "[...document.querySelectorAll('#plans tbody tr')].filter((row) => row.checkVisibility()).length"
+    shown = browser.evaluate(rows)
+    assert 0 < shown < 10
+    assert browser.evaluate("document.querySelector('[role=status]').textContent") == (
+        f"{shown} of 10 rows are shown"
+    )
+    assert browser.problems == []
+
+
+def test_a_column_of_the_devices_colours_the_graph(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.open(pages["partition"])
+    picture = "document.getElementById('graph').toDataURL()"
+    before = browser.evaluate(picture)
+    choose(browser, "document.querySelector('.pick select')", "memory")
+    assert browser.evaluate(picture) != before
+    assert browser.evaluate("document.querySelectorAll('.inks li').length") > 1
+    choose(browser, "document.querySelector('.pick select')", "")
+    assert browser.evaluate(picture) == before
+    assert browser.problems == []
+
+
+def test_links_are_coloured_by_sends_or_by_how_busy_they_are(
+    browser: Chromium, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["schedule"])
+    select = "document.querySelector('.pick select')"
+    offered = browser.evaluate(f"[...{select}.options].map((one) => one.textContent)")
+    assert offered == ["chunk", "wait before it goes on", "time on its link", "start", "how busy a link is"]
+    legend = "[...document.querySelectorAll('.inks')[0].children].map((one) => one.textContent)"
+    for value, first in (("waits", "0 ns"), ("busy", "0 to 17 %"), ("start", "0 ns")):
+        choose(browser, select, value)
+        assert browser.evaluate(legend)[0].startswith(first)
+        assert len(browser.evaluate(legend)) <= 6
+    assert browser.problems == []
