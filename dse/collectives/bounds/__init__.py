@@ -14,6 +14,7 @@ from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_b
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
 from dse.collectives.bounds.demand_cuts import demand_cut
+from dse.collectives.bounds.engines import engine_bounds
 from dse.collectives.bounds.flows import flow_bound
 from dse.collectives.bounds.lags import lags_bound
 from dse.collectives.bounds.needs import BACKWARDS
@@ -36,10 +37,10 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
     """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
-    Names are ingress, egress, distance, all_sends, crossings, lags, spread, max_flow, cut, entry_window and
-    ways. A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and
-    the broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
-    once, which run backwards brings a chunk from the sum's place to every contributor.
+    Names are ingress, egress, distance, all_sends, crossings, lags, spread, max_flow, cut, entry_window, ways
+    and engines. A name is missing where it says nothing. Reduce-scatter and reduce are judged as the
+    all-gather and the broadcast that they are backwards: what a full sum is made of is a tree of messages,
+    each contribution once, which run backwards brings a chunk from the sum's place to every contributor.
 
     If every link takes a multiple of some time, so does a schedule whose sends start as early as their order
     allows, which is as short as any: bounds are rounded up to it.
@@ -67,8 +68,8 @@ def _of_several(problem: Problem, deadline: Deadline) -> tuple[Bound, ...]:
 def _strongest(problem: Problem, deadline: Deadline) -> dict[str, Bound]:
     unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
-    view = View(problem, deadline)
-    for bound in chain(_all_bounds(view), ways_bound(view)):
+    view = View(replace(problem, graph=problem.graph.without_engines), deadline)
+    for bound in chain(_all_bounds(view), ways_bound(view), engine_bounds(View(problem, deadline))):
         rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)
         if 0 < rounded.time_ps < NEVER and rounded.time_ps > strongest.get(bound.name, NONE).time_ps:
             strongest[bound.name] = rounded

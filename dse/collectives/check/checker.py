@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
+from dse.base.texts import counted
 from dse.collectives.check.contributions import check_sums
 from dse.collectives.check.passages import passages_of
 from dse.collectives.check.verdict import Verdict, Violations
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable, positions
 from dse.collectives.problem.schedule import Schedule
+from dse.inputs.networks.graph import LIMITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +29,8 @@ def check(schedule: Schedule, *, most: int = 20) -> Verdict:
 def check_sends(problem: Problem, sends: SendTable, *, most: int = 20, slack_ps: int = 0) -> Verdict:
     """Return whether sends, as read from a file, solve a problem.
 
-    Rule 1: links, chunks and times; 2: one chunk at a time on a link; 3: nothing is sent before it is there;
+    Rule 1: links, chunks and times; 2: one chunk at a time on a link, and no more links at an
+    NPU than it drives; 3: nothing is sent before it is there;
     4: everyone ends with what it wants; 5: each contribution once, and only whole sums are copied; 6: what
     cannot copy or add passes each message on as it came (`passages`). Sends that break rule 1 are left out of
     what follows. `slack_ps` is tolerated where a foreign file rounds.
@@ -35,6 +39,8 @@ def check_sends(problem: Problem, sends: SendTable, *, most: int = 20, slack_ps:
     timed = _Timed.of(problem, sends)
     kept = timed.only(_on_links(problem, timed, found, slack_ps))
     _check_links(kept, found, slack_ps)
+    for name in LIMITS:
+        _check_engines(problem, kept, name, found, slack_ps)
     passages = passages_of(problem, sends, kept.rows, found, slack_ps)
     if problem.collective.is_reducing:
         check_sums(problem, sends, kept.rows, found, slack_ps, passages)
@@ -132,6 +138,29 @@ def _check_links(kept: _Timed, found: Violations, slack_ps: int) -> None:
         lambda i: f"the link is busy until {until[i]} ps",
         others=kept.rows[first[clash]],
     )
+
+
+def _check_engines(problem: Problem, kept: _Timed, name: str, found: Violations, slack_ps: int) -> None:
+    """Rule 2 where NPUs drive few links: in order of time, no start makes them more than the limit."""
+    import numpy as np
+
+    limits = dict(getattr(problem.graph, name))
+    sends, rows = kept.sends, kept.rows
+    nodes = (sends.source if name == "max_sends" else sends.destination)[rows]
+    for npu, most in limits.items():
+        own = np.flatnonzero((nodes == npu) & (kept.held_ps > slack_ps))
+        begins = sends.start_ps[rows[own]]
+        if name == "max_receives":
+            begins = sends.end_ps[rows[own]] - kept.held_ps[own]
+        ends = begins + kept.held_ps[own] - slack_ps
+        order = np.lexsort((rows[own], begins))
+        driven = np.arange(1, len(own) + 1) - np.searchsorted(np.sort(ends), begins[order], side="right")
+        found.add(2, rows[own[order[driven > most]]], partial(_too_many, name, npu, most))
+
+
+def _too_many(name: str, npu: int, most: int, _: int) -> str:
+    verb = "sends" if name == "max_sends" else "receives"
+    return f"NPU {npu} {verb} over more than {counted(most, 'link', 'links')} at once"
 
 
 def _check_moves(problem: Problem, kept: _Timed, found: Violations, slack_ps: int) -> None:

@@ -13,6 +13,7 @@ from dse.collectives.problem.collective import Collective, Part
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.graph import LIMITS
 
 ABILITIES = ("cannot_copy", "cannot_add")
 """Lists of switches in files, left out where all can."""
@@ -54,6 +55,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         "chunk_bytes": str(problem.chunk_bytes),
         **problem.model._asdict(),
         **{name: sorted(getattr(problem.graph, name)) for name in ABILITIES if getattr(problem.graph, name)},
+        **{name: list(getattr(problem.graph, name)) for name in LIMITS if getattr(problem.graph, name)},
         "topology_sha256": problem.graph.digest,
     }
 
@@ -72,7 +74,8 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     collective = Collective(*of_all, before, after, parts)
     model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
     lacks = [frozenset(int(node) for node in data.get(name, ())) for name in ABILITIES]
-    graph = replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1])
+    sends, receives = (tuple((int(npu), int(most)) for npu, most in data.get(name, ())) for name in LIMITS)
+    graph = replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1], max_sends=sends, max_receives=receives)
     return Problem(graph, collective, fraction_of(data["chunk_bytes"], "chunk_bytes"), model)
 
 

@@ -15,6 +15,7 @@ from dse.collectives.problem.collective import ROOTED
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import Network, Size
 from dse.collectives.search.synthesis import Result
+from dse.inputs.networks.graph import LIMITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +43,7 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
         "npus": graph.npus,
         "switches": graph.nodes - graph.npus,
         **{name: sorted(getattr(graph, name)) for name in ABILITIES if getattr(graph, name)},
+        **{name: [list(pair) for pair in getattr(graph, name)] for name in LIMITS if getattr(graph, name)},
         "links": len(graph),
         "chunks": collective.chunks,
         "chunks_per_npu": collective.chunks_per_npu,
@@ -214,7 +216,15 @@ def _network(data: dict[str, Any]) -> str:
     for name, verb in zip(ABILITIES, ("copy", "add"), strict=True):
         if name in data:
             switches += f" ({len(data[name])} cannot {verb})"
-    return f"{data['topology']}: {data['npus']} NPUs{switches}, {data['links']} links"
+    engines = "".join(_engines(data[name], name) for name in LIMITS if name in data)
+    return f"{data['topology']}: {data['npus']} NPUs{switches}, {data['links']} links{engines}"
+
+
+def _engines(limits: list[list[int]], name: str) -> str:
+    numbers = sorted({most for _, most in limits})
+    span = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    what = "sends" if name == "max_sends" else "receives"
+    return f", at most {span} {what} at once on {counted(len(limits), 'NPU', 'NPUs')}"
 
 
 def _fixed(data: dict[str, Any]) -> list[tuple[str, str]]:

@@ -8,6 +8,8 @@ NETWORK_KEYS = {
     "switch_copies": "switches that copy a chunk onto several links: all (default), none, or nodes such as "
     "[16,17]; the others pass each message on",
     "switch_adds": "switches that add what comes over several links: all (default), none, or nodes",
+    "max_sends": "links over which an NPU sends at once: a number for all, or {NPU:NUMBER,…} (default: all)",
+    "max_receives": "and over which it receives at once, likewise",
     "system": "a system instead, such as torus_4x4 or mine.yaml; system.KEY=VALUE changes it",
     "dimensions": "of the system's network, such as [0] or [0,1] (default: all)",
     "switches": "unrolled: links between all ports of a switch (default); nodes: it stores and forwards",

@@ -20,6 +20,8 @@ from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.settings import Network, network_of, problem_of
 from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.networks.csv import read_link_graph, require_links
+from dse.inputs.networks.graph import LIMITS
+from dse.inputs.systems.fields import ABILITIES
 from dse.inputs.systems.spec import SystemSpec
 
 _SAME = Fraction(1, 10**6)  # foreign files round bandwidths
@@ -86,7 +88,7 @@ def _beside(path: Path) -> Problem | None:
 def _own_network(
     path: Path, file: ScheduleFile, stored: Problem | None, values: Mapping[str, str]
 ) -> Network:
-    for key in ("npus", "dimensions", "switches", "switch_copies", "switch_adds"):
+    for key in ("npus", "dimensions", "switches", *ABILITIES, *LIMITS):
         if key in values:
             raise InputError(f"{key}={values[key]} has no effect without topology or system; write that too")
     graph = stored.graph if stored is not None else file.graph

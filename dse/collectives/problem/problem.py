@@ -167,4 +167,5 @@ class Problem:
             collective.holdings(),
             wants,
             (graph.copies, graph.adds),
+            graph.engines,
         )

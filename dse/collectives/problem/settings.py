@@ -19,6 +19,7 @@ from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.custom import chunk_size_of, custom_of
 from dse.collectives.problem.demands import demanded, group_of, padding_bytes, read_demand
+from dse.collectives.problem.engines import with_engines
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.several import LIST, several_of
 from dse.inputs.networks import LinkGraph
@@ -84,7 +85,7 @@ def network_of(
                     f"{key}={values[key]} has no effect on topology={topology}, which has no switches"
                 )
         named = named_network(topology, deadline)
-        return Network(topology, named.graph, named.sizes)
+        return Network(topology, with_engines(named.graph, values), named.sizes)
     path = Path(topology)
     if path.suffix.lower() != ".csv" and not path.exists():
         raise InputError(
@@ -92,12 +93,13 @@ def network_of(
         )
     npus = whole(values, "npus", None, least=2, most=1 << 20)
     try:
-        return Network(path.stem, _with_abilities(read_link_graph(path, npus, parallel=True), values))
+        graph = _with_abilities(read_link_graph(path, npus, parallel=True), values)
     except InputError:
         from dse.inputs.machines.kinds import refuse_other_kind
 
         refuse_other_kind("topology", path, f"topology={topology}")
         raise
+    return Network(path.stem, with_engines(graph, values))
 
 
 def _system_network(system: SystemSpec, values: Values) -> Network:
@@ -109,6 +111,7 @@ def _system_network(system: SystemSpec, values: Values) -> Network:
             raise InputError(f"dimensions is '{values['dimensions']}'; it must be numbers such as [0,1]")
         numbers = sorted(int(part) for part in text.split(","))
     graph = _with_abilities(link_graph(system, numbers, cast(Switches, switches)), values)
+    graph = with_engines(graph, values)
     parts = [system.network[number] for number in numbers or range(len(system.network))]
     sizes = tuple(size for dimension in parts for size in _grid(dimension.shape, dimension.npus))
     return Network(system.name, graph, sizes, "gib")

@@ -11,6 +11,7 @@ from dse.base.errors import InputError
 from dse.collectives.bounds import best_bound
 from dse.collectives.problem.collective import SEVERAL
 from dse.collectives.problem.cut_through import NO_LATER_FAILURE
+from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.robust.failures import (
@@ -89,11 +90,13 @@ def check_repairable(problem: Problem, failure: Failure) -> None:
     """Refuse a failure after which sums would lack what an NPU contributes, or that tears chunks in switches.
 
     Raises:
-        InputError: several collectives; of one with sums, an NPU that fails, or a failure after the start;
+        InputError: several collectives; NPUs that drive few links at once; of one with sums, an
+            NPU that fails, or a failure after the start;
             any such failure where switches cut through.
     """
     if problem.collective.kind == SEVERAL:
         raise InputError("several collectives at once are not repaired; let links fail for one of them alone")
+    refuse_engines(problem, "failed_links or failed_npus")
     if problem.cuts_through and failure.at_ps:
         raise InputError(NO_LATER_FAILURE)
     if failure.at_ps and problem.graph.cannot_copy | problem.graph.cannot_add:

@@ -12,6 +12,7 @@ from dse.base.settings import check_choice
 from dse.base.settings.values import Values, number, one_of, whole
 from dse.base.suggestions import did_you_mean
 from dse.collectives.problem.cut_through import NO_VARIANCE
+from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.reachability import require_ways
 from dse.collectives.robust.failures import Failure, lost_at_start, problem_after, without_dead
@@ -101,6 +102,7 @@ def draws_of(problem: Problem, values: Values) -> Draws | None:
         return None
     if problem.cuts_through:
         raise InputError(NO_VARIANCE)
+    refuse_engines(problem, "variance")
     parts = _parts(values["variance"])
     numbers: dict[str, Any] = {
         "bandwidth_cv" if key == "cv" else key: number(parts, key, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dse.base.errors import InputError
 from dse.collectives.problem.cut_through import NO_VARIANCE
+from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.replay import Replay
@@ -237,6 +238,7 @@ def _durations(
     graph, model = problem.graph, problem.model
     if problem.cuts_through:
         raise InputError(NO_VARIANCE)
+    refuse_engines(problem, "variance")
     tick_ps = model.tick_ps
     per_gb = 10**9 if model.gb == "1e9" else 2**30
     latency, serial = (

@@ -216,7 +216,10 @@ def _play(problem: Problem, trees: list[Tree]) -> Schedule | None:
     if len(chunk) > MOST_SENDS:
         return None
     played = solvers.play_messages(problem.native, chunk, source, destination, after, MOST_SENDS)
-    return None if played is None else Schedule.of(problem, *played)
+    if played is None:
+        return None
+    schedule = Schedule.of(problem, *played)
+    return tightened(schedule) if problem.graph.has_engines else schedule
 
 
 def _is_too_large(problem: Problem) -> bool:

@@ -114,7 +114,8 @@ def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int
 
     A send waits for all that had brought its chunk to its sender before its start: sums that go up trees stay
     the same (`replay.compacted` is for schedules of anyone, whose partial sums may be exchanged).
-    With `rounds` the order on the links may change too, by moving all sends late and early in turn.
+    With `rounds` the order on the links may change too, by moving all sends late and early in turn. Where
+    NPUs drive few links at once, sends wait for them too: a schedule that does not becomes later.
     """
     from dse.base import solvers
 
@@ -130,5 +131,6 @@ def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int
         rounds,
         seed,
         enough_ps,
+        graph.engines,
     )
     return Schedule.of(problem, schedule.link, schedule.chunk, start, schedule.reduce)

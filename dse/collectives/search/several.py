@@ -147,17 +147,25 @@ def _with_more(
         np.concatenate([schedule.reduce for schedule in joined]),
     )
     keys = tuple(np.concatenate(each).astype(np.int64) for each in (starts, together, evenly))
-    candidates = [tightened(_united(others, in_turn, places))]
+    one_by_one = _united(others, in_turn, places)
+    candidates = [tightened(one_by_one), one_by_one]
     drawn = None if effort.deadline.is_over else trees_drawn(own, effort, Given(in_turn, keys, others))
     if drawn is not None:
         candidates.append(tightened(_united(others, drawn, places)))
 
-    def ends_ps(schedule: Schedule) -> tuple[int, int]:
-        times_ps = schedule.problem.collective.times_of_parts(schedule.chunk, schedule.end_ps)
+    before_ps = _ends_ps(others)
+
+    def ends_ps(schedule: Schedule) -> tuple[int, int, int]:
+        times_ps = _ends_ps(schedule)
         ends = [times_ps[place] for place in places]
-        return max(ends), sum(ends)
+        delays = (now - was for now, was in zip(times_ps, before_ps, strict=True) if was)
+        return max(delays, default=0), max(ends), sum(ends)
 
     return min(candidates, key=ends_ps)
+
+
+def _ends_ps(schedule: Schedule) -> tuple[int, ...]:
+    return schedule.problem.collective.times_of_parts(schedule.chunk, schedule.end_ps)
 
 
 def _united(others: Schedule, more: Schedule, places: Sequence[int]) -> Schedule:

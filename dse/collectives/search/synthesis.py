@@ -22,6 +22,7 @@ from dse.collectives.search.several import several
 from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.registry import make_synthesizer
 from dse.collectives.search.synthesizers.searches import limited
+from dse.collectives.search.within_engines import within_engines
 
 _SHARE_OF_BOUNDS = 1 / 3
 _SECONDS_OF_FIXED = 1.0  # for the comparison, whatever the search has left; small problems take less
@@ -145,6 +146,8 @@ def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> Made:
     if problem.collective.kind == SEVERAL:
         synthesis, alone_ps = several(problem, effort, lambda one, own: made_by(one, maker, own).synthesis)
         return Made(synthesis, alone_ps=alone_ps)
+    if problem.graph.has_engines:
+        return Made(*within_engines(problem, effort, lambda one, own: made_by(one, maker, own).synthesis))
     if problem.collective.kind == "all_reduce":
         return Made(*_all_reduce(problem, maker, effort))
     return Made(_one_way(problem, maker, effort))

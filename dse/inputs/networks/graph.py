@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+LIMITS = ("max_sends", "max_receives")
+"""Fields of a graph that limit how many links an NPU drives at once."""
+
+
 class LinkKind(NamedTuple):
     """Latency and bandwidth, exactly as written; `LinkModel` says how many bytes per second a GB/s is."""
 
@@ -30,7 +34,8 @@ class LinkGraph:
 
     Link i leads from `sources[i]` to `destinations[i]` (int32 arrays of one length) and is of kind
     `kinds[kind_of[i]]`. Links from a node to another may be parallel. Switches copy a chunk onto several
-    links, and add what comes of it over several, but for those of `cannot_copy` and `cannot_add`.
+    links, and add what comes of it over several, but for those of `cannot_copy` and `cannot_add`. Pairs of an
+    NPU and a number in `max_sends` and `max_receives` say over how many links it sends, or receives, at once.
     """
 
     npus: int
@@ -41,6 +46,8 @@ class LinkGraph:
     kinds: tuple[LinkKind, ...]
     cannot_copy: frozenset[int] = frozenset()
     cannot_add: frozenset[int] = frozenset()
+    max_sends: tuple[tuple[int, int], ...] = ()
+    max_receives: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(
@@ -71,6 +78,8 @@ class LinkGraph:
             destinations=self.sources,
             cannot_copy=self.cannot_add,
             cannot_add=self.cannot_copy,
+            max_sends=self.max_receives,
+            max_receives=self.max_sends,
         )
 
     @cached_property
@@ -82,6 +91,33 @@ class LinkGraph:
     def adds(self) -> NDArray[np.bool_]:
         """Per node whether it adds: what came over several links may leave as one sum."""
         return self._all_but(self.cannot_add)
+
+    @property
+    def _limits(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        return self.max_sends, self.max_receives
+
+    @property
+    def has_engines(self) -> bool:
+        """Whether some NPU drives fewer links at once than it has."""
+        return any(self._limits)
+
+    @property
+    def without_engines(self) -> LinkGraph:
+        """The graph whose NPUs drive all their links at once."""
+        return replace(self, max_sends=(), max_receives=())
+
+    @cached_property
+    def engines(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Per node over how many links it sends, and receives, at once; 0, or empty, means all of them."""
+        import numpy as np
+
+        found = []
+        for limits in self._limits:
+            most = np.zeros(self.nodes if limits else 0, dtype=np.int32)
+            for npu, number in limits:
+                most[npu] = number
+            found.append(most)
+        return found[0], found[1]
 
     def _all_but(self, switches: frozenset[int]) -> NDArray[np.bool_]:
         import numpy as np
@@ -111,6 +147,10 @@ class LinkGraph:
         """Translations that make it the same from every node, or None if its numbering does not show it."""
         if self.nodes != self.npus or self.has_parallel_links:  # switches as nodes have no translations
             return None
+        if any(
+            limits and (len(limits) < self.npus or len({n for _, n in limits}) > 1) for limits in self._limits
+        ):
+            return None
         return find_translations(self.nodes, self.sources, self.destinations, self.kind_of)
 
     @cached_property
@@ -132,13 +172,14 @@ class LinkGraph:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of nodes, what switches cannot do, and links, in their order."""
+        """A hash of nodes, what they cannot do, and links, in their order."""
         kinds = " ".join(f"{kind.latency_ns}:{kind.bandwidth_gbps}" for kind in self.kinds)
         lacks = "".join(
             f" {name}{sorted(switches)}"
             for name, switches in (("copies", self.cannot_copy), ("adds", self.cannot_add))
             if switches
         )
+        lacks += "".join(f" {name}{pairs}" for name, pairs in zip(LIMITS, self._limits, strict=True) if pairs)
         text = hashlib.sha256(f"{self.npus} {self.nodes} {kinds}{lacks}".encode())
         for column in (self.sources, self.destinations, self.kind_of):
             text.update(column.tobytes())

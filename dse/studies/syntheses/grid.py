@@ -8,12 +8,13 @@ from dse.collectives.problem.reachability import require_ways
 from dse.collectives.problem.settings import Network, network_of, problem_of
 from dse.collectives.search.chunk_counts import cutting_of
 from dse.collectives.search.settings import effort_of, name_of
+from dse.inputs.networks.graph import LIMITS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.fields import ABILITIES
 from dse.studies.space.grid import combinations
 from dse.studies.syntheses.case import Case
 
-_NETWORK = ("topology", "npus", "dimensions", "switches", *ABILITIES)
+_NETWORK = ("topology", "npus", "dimensions", "switches", *ABILITIES, *LIMITS)
 
 
 def cases(

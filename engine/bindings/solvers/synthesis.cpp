@@ -21,7 +21,7 @@ using Abilities = std::pair<Column<bool>, Column<bool>>;
 /// All numbers have been checked in Python: nodes, chunks and lengths fit together.
 Problem problem_of(std::uint32_t npus, std::uint32_t nodes, const Columns32& ends, const Columns64& times,
                    std::uint32_t chunks, const Columns32& holdings, const std::optional<Columns32>& wants,
-                   const Abilities& able) {
+                   const Abilities& able, const Columns32& engines) {
     Problem problem;
     problem.npus = npus;
     problem.nodes = nodes;
@@ -41,6 +41,7 @@ Problem problem_of(std::uint32_t npus, std::uint32_t nodes, const Columns32& end
                 {static_cast<std::uint32_t>(wants->first(i)), static_cast<std::uint32_t>(wants->second(i))});
     problem.copies.assign(able.first.data(), able.first.data() + able.first.size());
     problem.adds.assign(able.second.data(), able.second.data() + able.second.size());
+    problem.engines = engine_limits_of(engines.first, engines.second);
     problem.index_links();
     return problem;
 }
@@ -66,6 +67,13 @@ Problem resumed(const Problem& problem, const Columns32& holdings, const Column<
 
 }  // namespace
 
+EngineLimits engine_limits_of(const Column<std::int32_t>& sends, const Column<std::int32_t>& receives) {
+    EngineLimits limits;
+    limits.sends.assign(sends.data(), sends.data() + sends.size());
+    limits.receives.assign(receives.data(), receives.data() + receives.size());
+    return limits;
+}
+
 nb::tuple to_numpy(const Sends& sends) {
     std::vector<std::int32_t> link, chunk;
     std::vector<std::int64_t> start;
@@ -86,11 +94,12 @@ void bind_synthesis(nb::module_& m) {
             "__init__",
             [](Problem* self, std::uint32_t npus, std::uint32_t nodes, const Columns32& ends,
                const Columns64& times, std::uint32_t chunks, const Columns32& holdings,
-               const std::optional<Columns32>& wants, const Abilities& able) {
-                new (self) Problem(problem_of(npus, nodes, ends, times, chunks, holdings, wants, able));
+               const std::optional<Columns32>& wants, const Abilities& able, const Columns32& engines) {
+                new (self)
+                    Problem(problem_of(npus, nodes, ends, times, chunks, holdings, wants, able, engines));
             },
             "npus"_a, "nodes"_a, "ends"_a, "times_ps"_a, "chunks"_a, "holdings"_a, "wants"_a.none(),
-            "copies_adds"_a)
+            "copies_adds"_a, "engines"_a)
         .def("resumed", &resumed, "holdings"_a, "at_ps"_a, "free_from_ps"_a, "wants"_a.none() = nb::none())
         .def_ro("npus", &Problem::npus)
         .def_ro("nodes", &Problem::nodes)

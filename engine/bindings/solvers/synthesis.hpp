@@ -6,3 +6,7 @@
 
 /// Sends as numpy arrays: link (int32), chunk (int32), start in ps (int64).
 nanobind::tuple to_numpy(const dse::synthesis::Sends& sends);
+
+/// Links that nodes drive at once, per node or empty: sends and receives.
+dse::synthesis::EngineLimits engine_limits_of(const Column<std::int32_t>& sends,
+                                              const Column<std::int32_t>& receives);

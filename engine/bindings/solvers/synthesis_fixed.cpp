@@ -1,6 +1,7 @@
 // Fixed algorithms and tighter schedules, for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 
 #include <optional>
 
@@ -69,13 +70,15 @@ void bind_synthesis_fixed(nb::module_& m) {
         "justified_starts",
         [](const Numbers& from, const Numbers& to, const Moments& arrival, const Moments& held,
            const Numbers& link, const Numbers& chunk, const Moments& start, std::uint32_t rounds,
-           std::uint64_t seed, std::int64_t enough) {
+           std::uint64_t seed, std::int64_t enough, const std::pair<Numbers, Numbers>& engines) {
             const std::vector<Link> links = links_of_columns(from, to, arrival, held);
             const std::vector<Send> sends = sends_of_columns(link, chunk, start);
             const Waits waits = waits_of(links, sends);
-            return to_numpy(rounds == 0 ? earliest_starts(links, sends, waits)
-                                        : justified_starts(links, sends, waits, rounds, seed, enough));
+            const EngineLimits limits = engine_limits_of(engines.first, engines.second);
+            return to_numpy(rounds == 0
+                                ? earliest_starts(links, sends, waits, limits)
+                                : justified_starts(links, sends, waits, rounds, seed, enough, limits));
         },
         "sources"_a, "destinations"_a, "arrival_ps"_a, "held_ps"_a, "link"_a, "chunk"_a, "start_ps"_a,
-        "rounds"_a, "seed"_a, "enough_ps"_a);
+        "rounds"_a, "seed"_a, "enough_ps"_a, "engines"_a);
 }

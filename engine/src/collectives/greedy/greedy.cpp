@@ -3,6 +3,7 @@
 #include "collectives/greedy/greedy.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "collectives/greedy/any_rounds.hpp"
 #include "collectives/greedy/choice.hpp"
@@ -11,6 +12,7 @@
 #include "collectives/greedy/rounds.hpp"
 #include "collectives/greedy/sweeps.hpp"
 #include "collectives/problem/calendar.hpp"
+#include "collectives/problem/copy_engines.hpp"
 #include "collectives/problem/number_sorter.hpp"
 
 namespace dse::synthesis {
@@ -29,6 +31,7 @@ public:
           state_(task, options, random),
           choice_(state_),
           flights_(task),
+          engines_(task.problem->engines, task.links),
           sorter_(task.links.size()),
           wanted_left_(task.wanted_deliveries),
           free_at_(task.free_from),
@@ -93,6 +96,10 @@ private:
                     land(items_[i] / 2);
             }
             sorter_.sort(ready_);
+            if (engines_.any()) {
+                if (!serve_in_any_order(now)) return false;
+                continue;
+            }
             std::size_t prepared = 0;
             for (std::size_t i = 0; i < ready_.size() && wanted_left_ > 0;) {
                 const std::uint32_t v = task_.links[ready_[i]].to;
@@ -104,6 +111,22 @@ private:
                 i = end;
                 checkpoint_();
             }
+        }
+        return true;
+    }
+
+    /// Nodes whose neighbours have few engines take turns: none is always the first.
+    bool serve_in_any_order(Picoseconds now) {
+        turns_.clear();
+        for (std::size_t i = 0, end = 0; i < ready_.size(); i = end) {
+            while (end < ready_.size() && task_.links[ready_[end]].to == task_.links[ready_[i]].to) ++end;
+            turns_.emplace_back(i, end);
+        }
+        state_.random.shuffle(turns_);
+        for (const auto& [i, end] : turns_) {
+            const std::uint32_t v = task_.links[ready_[i]].to;
+            if (wanted_left_ > 0 && state_.lacks[v] > 0 && !serve(v, i, end, now)) return false;
+            checkpoint_();
         }
         return true;
     }
@@ -123,6 +146,7 @@ private:
         if (end - i > 1) random.shuffle(ready_.data() + i, end - i);
         for (; i < end; ++i) {
             const std::uint32_t link = ready_[i];
+            if (!has_engines(link, now)) continue;
             Pick pick{link, kNone, choice_.cursor(link)};
             if (state_.lacks[v] > taken) {
                 pick.chunk = choice_.choose(link, now);
@@ -130,6 +154,7 @@ private:
                 if (pick.chunk != kNone) {
                     insert(state_.taken[v], pick.chunk);
                     ++taken;
+                    if (engines_.any()) engines_.take(link, now);
                 }
             }
             picks_.push_back(pick);
@@ -142,6 +167,14 @@ private:
                 wait(pick.link);
         }
         return true;
+    }
+
+    /// Whether both ends of a link have an engine for it now; it is tried again when they have.
+    bool has_engines(std::uint32_t link, Picoseconds now) {
+        if (!engines_.any()) return true;
+        const Picoseconds start = engines_.earliest(link, now);
+        if (start > now) calendar_.add(start, item_of_link(link));
+        return start == now;
     }
 
     /// Takes over the chunk of an earlier pick whose link can carry another one.
@@ -236,6 +269,7 @@ private:
     GreedyState state_;
     Choice choice_;
     Flights flights_;
+    CopyEngines engines_;
     Calendar calendar_;
     NumberSorter sorter_;
 
@@ -246,6 +280,7 @@ private:
     std::vector<std::uint32_t> waiting_;    ///< per node: how many of its links wait
     std::vector<std::uint32_t> items_, ready_;
     std::vector<Pick> picks_;
+    std::vector<std::pair<std::size_t, std::size_t>> turns_;  ///< of nodes: their links in `ready_`
 };
 
 }  // namespace

@@ -270,6 +270,7 @@ private:
 bool goes_in_rounds(const Task& task, const GreedyOptions& options) {
     if (options.rule != Rule::kOldest || task.links.empty()) return false;
     if (!task.problem->everyone_wants_all || task.may_be_redundant) return false;
+    if (!task.problem->engines.empty()) return false;
     const Link& first = task.links.front();
     if (first.arrival <= 0) return false;
     for (const Link& link : task.links)

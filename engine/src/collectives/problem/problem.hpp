@@ -41,6 +41,15 @@ struct LinksPerNode {
 /// The links by the node at one of their ends, in their order.
 LinksPerNode links_by(std::uint32_t nodes, const std::vector<Link>& links, std::uint32_t Link::* node);
 
+/// How many links each node sends over at once, and how many it receives over; 0: as many as it has. Empty:
+/// no node has a limit.
+struct EngineLimits {
+    std::vector<std::uint32_t> sends;
+    std::vector<std::uint32_t> receives;
+
+    bool empty() const { return sends.empty() && receives.empty(); }
+};
+
 /// Nodes 0 … npus-1 are NPUs, the others switches, which relay and want nothing.
 struct Problem {
     std::uint32_t npus = 0;
@@ -53,6 +62,7 @@ struct Problem {
     std::vector<Picoseconds> free_from;  ///< per link; empty: all are free from 0 on
     std::vector<std::uint8_t> copies;    ///< per node, as `can_copy`; empty: all can
     std::vector<std::uint8_t> adds;      ///< per node, as `can_add`; empty: all can
+    EngineLimits engines;                ///< only forward greedy searches keep to them
     LinksPerNode into;                   ///< by destination
     LinksPerNode out_of;                 ///< by source
 

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "collectives/problem/copy_engines.hpp"
+
 namespace dse::synthesis {
 
 namespace {
@@ -108,8 +110,8 @@ Waits turned_waits(const Waits& waits) {
 class Placing {
 public:
     Placing(const std::vector<Link>& links, const std::vector<Send>& sends, const Waits& before,
-            const Waits& after)
-        : links_(links), sends_(sends), before_(before), after_(after) {}
+            const Waits& after, const EngineLimits& engines)
+        : links_(links), sends_(sends), before_(before), after_(after), engines_(engines) {}
 
     /// Starts and the time of all; `backwards` counts the time from the end, and both are of that clock.
     std::pair<std::vector<Picoseconds>, Picoseconds> place_all(const std::vector<Picoseconds>& key,
@@ -126,6 +128,7 @@ public:
         };
         for (std::uint32_t s = 0; s < count; ++s)
             if ((open[s] = before.begin[s + 1] - before.begin[s]) == 0) push(s);
+        CopyEngines engines(engines_, links_, backwards);
         Picoseconds time = 0;
         while (!ready.empty()) {
             const std::uint32_t s = ready.top().second;
@@ -135,6 +138,10 @@ public:
             const Picoseconds lead = backwards ? link.arrival - link.held : 0;
             Picoseconds& free = free_from[sends_[s].link];
             starts[s] = std::max(starts[s], free - lead);
+            if (engines.any()) {
+                starts[s] = engines.earliest(sends_[s].link, starts[s]);
+                engines.take(sends_[s].link, starts[s]);
+            }
             free = starts[s] + lead + link.held;
             const Picoseconds end = starts[s] + link.arrival;
             time = std::max(time, end);
@@ -152,6 +159,7 @@ private:
     const std::vector<Send>& sends_;
     const Waits& before_;
     const Waits& after_;
+    const EngineLimits& engines_;
 };
 
 std::vector<Picoseconds> starts_of_sends(const std::vector<Send>& sends) {
@@ -206,16 +214,16 @@ Waits waits_of(const std::vector<Link>& links, const std::vector<Send>& sends) {
 }
 
 std::vector<Picoseconds> earliest_starts(const std::vector<Link>& links, const std::vector<Send>& sends,
-                                         const Waits& waits) {
+                                         const Waits& waits, const EngineLimits& engines) {
     const Waits after = turned_waits(waits);
-    return Placing(links, sends, waits, after).place_all(starts_of_sends(sends), 0, false).first;
+    return Placing(links, sends, waits, after, engines).place_all(starts_of_sends(sends), 0, false).first;
 }
 
 std::vector<Picoseconds> justified_starts(const std::vector<Link>& links, const std::vector<Send>& sends,
                                           const Waits& waits, std::uint32_t rounds, std::uint64_t seed,
-                                          Picoseconds enough) {
+                                          Picoseconds enough, const EngineLimits& engines) {
     const Waits after = turned_waits(waits);
-    const Placing placing(links, sends, waits, after);
+    const Placing placing(links, sends, waits, after, engines);
     auto best = placing.place_all(starts_of_sends(sends), 0, false);
     auto now = best;
     std::vector<Picoseconds> key(sends.size());

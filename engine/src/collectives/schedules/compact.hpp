@@ -21,14 +21,15 @@ struct Waits {
 /// The sends that must have arrived before each: all that brought its chunk to its sender before its start.
 Waits waits_of(const std::vector<Link>& links, const std::vector<Send>& sends);
 
-/// Starts as early as the order on every link and `waits` allow.
+/// Starts as early as the order on every link, `waits` and `engines` allow. With engines they may be later
+/// than given, in the order of the given ones.
 std::vector<Picoseconds> earliest_starts(const std::vector<Link>& links, const std::vector<Send>& sends,
-                                         const Waits& waits);
+                                         const Waits& waits, const EngineLimits& engines = {});
 
 /// Starts of the same sends on the same ways in perhaps another order, never later in all than compacted:
 /// rounds of moving every send as late, then as early as possible, with `seed` to break ties.
 std::vector<Picoseconds> justified_starts(const std::vector<Link>& links, const std::vector<Send>& sends,
                                           const Waits& waits, std::uint32_t rounds, std::uint64_t seed,
-                                          Picoseconds enough);
+                                          Picoseconds enough, const EngineLimits& engines = {});
 
 }  // namespace dse::synthesis

@@ -82,7 +82,8 @@ std::optional<Columns> Runner::run_greedy_on(const Task& task, Variant variant, 
     if (learns_) learn(run.last_arrival);
     if (!run.is_complete) return std::nullopt;
     if (!task.may_be_redundant) return std::move(run.sends);
-    return to_columns(compacted(problem_, pruned(problem_, to_sends(std::move(run.sends)))));
+    Sends needed = pruned(problem_, to_sends(std::move(run.sends)));
+    return to_columns(problem_.engines.empty() ? compacted(problem_, std::move(needed)) : std::move(needed));
 }
 
 void Runner::learn(const std::vector<Picoseconds>& last_arrival) {
