@@ -89,17 +89,26 @@ def _times_ps(problem: Problem, number: int) -> tuple[int, int]:
 
 
 def _cut_through(problem: Problem, per_link: NDArray[np.int64]) -> None:
-    """Links at switches: the first byte can go on when it is there; bytes hold the link while they enter."""
+    """Links at switches: bytes hold them while they enter, and go on when the fastest does not run dry."""
     import numpy as np
 
     graph, model, size = problem.graph, problem.model, problem.chunk_bytes
     per_ps = (10**9 if model.gb == "1e9" else 2**30) / Fraction(10**12)
     tick = 1 if model.clock == "ps" else 1000
-    for link in np.flatnonzero(np.maximum(graph.sources, graph.destinations) >= graph.npus).tolist():
-        kind = graph.kinds[int(graph.kind_of[link])]
-        per_link[link, 1] = size / (kind.bandwidth_gbps * per_ps) // tick * tick
-        if graph.destinations[link] >= graph.npus:
-            per_link[link, 0] = kind.latency_ns * 1000 // tick * tick
+    at_switches = np.flatnonzero(np.maximum(graph.sources, graph.destinations) >= graph.npus).tolist()
+    fastest: dict[int, Fraction] = {}
+    for link in at_switches:
+        gbps = graph.kinds[int(graph.kind_of[link])].bandwidth_gbps
+        for node in (int(graph.sources[link]), int(graph.destinations[link])):
+            fastest[node] = max(gbps, fastest.get(node, gbps))
+    for link in at_switches:
+        kind, node = graph.kinds[int(graph.kind_of[link])], int(graph.destinations[link])
+        own, least = (
+            int(size / (gbps * per_ps) // tick) * tick for gbps in (kind.bandwidth_gbps, fastest[node])
+        )
+        per_link[link, 1] = own
+        if node >= graph.npus:
+            per_link[link, 0] = int(kind.latency_ns * 1000 // tick) * tick + own - least
 
 
 def _on_links(problem: Problem, timed: _Timed, found: Violations, slack_ps: int) -> NDArray[np.bool_]:

@@ -1,11 +1,14 @@
-"""Switches that forward chunks while they arrive: for which networks times stay those of single links.
+"""Switches that forward chunks while they arrive: how times stay those of single links.
 
-A chunk that is sent to a switch at t, on a link of latency L, may leave it on others from t + L on, while it
-arrives. As all links of the switch have one bandwidth W, none of them runs dry, and a chunk that leaves at
-once has crossed both links after L1 + L2 + S/W, each held for S/W. One that
-leaves later, or over several links, waits in the switch, as a stored one does. So a link into such a switch
-delivers after L and is held for S/W, and nothing else of the model changes. Schedules run backwards are valid
-as well, as latencies are whole numbers of ticks.
+A chunk is sent to a switch at t, on a link of latency L1 and bandwidth W1. It may leave on others, of W2,
+as soon as none of them would run dry: from t + L1 on where the switch has no faster link, and S/W1 - S/W
+later where W is the bandwidth of its fastest one. So it has crossed both after L1 + L2 + S/W1 if it goes
+on to the fastest link, and after L1 + L2 + S/W2 if it comes from there. Between two of the slower links
+it waits as long, as the switch does not look at the way on. A chunk that leaves later, or over several
+links, waits in the switch, as a stored one does. So a link into such a switch delivers after L1 + S/W1 -
+S/W and is held for S/W1, and nothing else of the model changes. Schedules run backwards are valid as
+well, as latencies are whole numbers of ticks: the wait of a chunk is L1 + S/W1 - S/W forwards, and so are
+the times of L1 backwards.
 """
 
 from __future__ import annotations
@@ -24,15 +27,27 @@ NO_LATER_FAILURE = (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dse.inputs.networks import LinkGraph
+
+
+def shortest_serial_ps(graph: LinkGraph, serial_ps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return per node for how long bytes of a chunk enter the fastest of the links into or out of it."""
+    import numpy as np
+
+    shortest = np.full(graph.nodes, np.iinfo(np.int64).max, dtype=np.int64)
+    for nodes in (graph.sources, graph.destinations):
+        np.minimum.at(shortest, nodes, serial_ps)
+    return shortest
 
 
 def check_cut_through(graph: LinkGraph, tick_ps: int) -> None:
     """Refuse networks in which switches cannot cut through.
 
     Raises:
-        InputError: no switches, links of several bandwidths at one, or a latency at one that is 0 or no
-            whole number of ticks; names the switch.
+        InputError: no switches, or a latency at one that is 0 or no whole number of ticks; names the switch.
     """
     import numpy as np
 
@@ -47,14 +62,7 @@ def check_cut_through(graph: LinkGraph, tick_ps: int) -> None:
         for switch, kind in np.unique(pairs, axis=0).tolist():
             kinds_at.setdefault(switch, set()).add(kind)
     for switch, numbers in sorted(kinds_at.items()):
-        kinds = [graph.kinds[number] for number in sorted(numbers)]
-        speeds = sorted({kind.bandwidth_gbps for kind in kinds})
-        if len(speeds) > 1:
-            raise InputError(
-                f"forwarding=cut_through needs links of one bandwidth at each switch, but switch {switch} "
-                f"has {float(speeds[0]):g} and {float(speeds[-1]):g} GB/s; write forwarding=stored"
-            )
-        for kind in kinds:
+        for kind in (graph.kinds[number] for number in sorted(numbers)):
             latency_ps = kind.latency_ns * 1000
             if latency_ps <= 0 or (latency_ps / tick_ps).denominator != 1:
                 tick = "ps" if tick_ps == 1 else "ns"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dse.collectives.problem.collective import Collective
-from dse.collectives.problem.cut_through import check_cut_through
+from dse.collectives.problem.cut_through import check_cut_through, shortest_serial_ps
 from dse.inputs.networks import LinkGraph, LinkKind
 
 if TYPE_CHECKING:
@@ -98,14 +98,16 @@ class Problem:
     def arrival_ps(self) -> NDArray[np.int64]:
         """Per link after how many ps a chunk can be sent on: it has arrived.
 
-        Where the link leads to a switch that cuts through, its first byte has.
+        Where the link leads to a switch that cuts through, so much has that no link of the switch runs dry.
         """
         import numpy as np
 
         if not self.cuts_through:
             return self.passed_ps
-        is_cut = self.graph.destinations >= self.graph.npus
-        return np.where(is_cut, self._cut_times_of_kinds[self.graph.kind_of, 0], self.passed_ps)
+        graph = self.graph
+        first_ps, serial_ps = self._cut_times_of_kinds[graph.kind_of].T
+        ahead_ps = serial_ps - shortest_serial_ps(graph, serial_ps)[graph.destinations]
+        return np.where(graph.destinations >= graph.npus, first_ps + ahead_ps, self.passed_ps)
 
     @cached_property
     def passed_ps(self) -> NDArray[np.int64]:
