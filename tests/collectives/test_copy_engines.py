@@ -198,7 +198,7 @@ def test_other_limits_are_refused(keys: Mapping[str, str], message: str) -> None
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("key", ["variance=cv=0.1", "failed_links=0-1"])
+@pytest.mark.parametrize("key", ["variance=cv=0.1", "failed_links=0-1", "export=[chakra]"])
 def test_a_command_refuses_what_does_not_keep_to_limits(key: str) -> None:
     with pytest.raises(InputError, match="does not go with max_sends or max_receives"):
         synthesize_command(["topology=fc__n=4", "max_sends=1", key])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dse.base.errors import InputError
 from dse.base.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, TraceNode, trace_node, trace_of
 from dse.collectives.files.steps import ordered_steps
+from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 
@@ -21,9 +22,11 @@ def check_traceable(problem: Problem) -> None:
     """Check that a network can be written as traces.
 
     Raises:
-        InputError: it has switches, which have no traces, or parallel links, which they do not name.
+        InputError: it has switches, which have no traces, parallel links, which they do not name, or NPUs
+            that drive few links at once, which no simulation of traces keeps to.
     """
     graph = problem.graph
+    refuse_engines(problem, "export=[chakra]")
     if graph.has_parallel_links:
         raise InputError(
             "Chakra traces name NPUs and no links, but the network has several from one to another; "
