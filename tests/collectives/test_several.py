@@ -114,6 +114,16 @@ def test_rings_in_both_directions_of_a_torus_share_no_link() -> None:
     assert sum(found.alone_ps) > 4 * found.time_ps
 
 
+def test_rows_and_columns_of_a_torus_add_at_once_as_fast_as_links_allow() -> None:
+    """Eight all-reduces of 24 messages fill 64 links three times; each NPU adds in two of them."""
+    rows = [Part("all_reduce", tuple(range(row * 4, row * 4 + 4))) for row in range(4)]
+    columns = [Part("all_reduce", tuple(range(column, 16, 4))) for column in range(4)]
+    found = solved(at_once(torus(4, 4), *rows, *columns, model=LinkModel()), trials=20)
+    assert found.is_optimal
+    assert found.time_ps * 16 == sum(found.alone_ps) * 2
+    assert check(found.schedule).is_valid
+
+
 def test_groups_that_translations_lead_to_each_other_are_made_once() -> None:
     """The rows of a torus and its columns; the last group is no row."""
     rows = [Part("all_reduce", tuple(range(row * 3, row * 3 + 3)), 1) for row in range(4)]

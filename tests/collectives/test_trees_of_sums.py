@@ -13,17 +13,19 @@ from schedules import MIB, random_graph
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
-from dse.collectives.search.reductions import halves
+from dse.collectives.search.reductions import halves, tightened
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
 from dse.native import _solvers
 
 
-def drawn(problem: Problem, seed: int, steps: int, work: int = 10**6, enough_ps: int = 0) -> Schedule:
-    """Return what so many steps make of trees."""
+def drawn(
+    problem: Problem, seed: int, steps: int, work: int = 10**6, enough_ps: int = 0, *, exchange: bool = False
+) -> Schedule:
+    """Return what so many steps make of trees, whose roots exchange sums with a neighbour if asked."""
     (link, chunk, start_ps), sums, _ = _solvers.search_sum_trees(
-        halves(problem)[1].native, work, seed, steps, enough_ps, None
+        halves(problem)[1].native, work, seed, steps, enough_ps, None, exchange=exchange
     )
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 
@@ -59,18 +61,33 @@ def mesh(rows: int, columns: int) -> LinkGraph:
     st.integers(0, 999),
     st.integers(0, 3),
     st.sampled_from(["total", "bandwidth"]),
+    st.booleans(),
 )
 def test_what_is_drawn_is_valid_and_above_its_bound(
-    nodes: int, links: int, k: int, seed: int, switches: int, occupancy: str
+    nodes: int, links: int, k: int, seed: int, switches: int, occupancy: str, exchange: bool
 ) -> None:
     npus = max(2, nodes - switches)
     graph = with_switches(random_graph(nodes, links, seed), npus)
     problem = Problem(graph, Collective("all_reduce", npus, k), MIB, LinkModel(occupancy=occupancy))
 
-    found = drawn(problem, seed, 60)
+    found = drawn(problem, seed, 60, exchange=exchange)
 
     assert check(found).is_valid
     assert found.time_ps >= best_bound(problem).time_ps
+    tight = tightened(found)
+    assert check(tight).is_valid
+    assert tight.time_ps <= found.time_ps
+
+
+def test_roots_that_exchange_sums_need_a_step_less() -> None:
+    """On a ring of four each chunk takes 6 messages, so 4 of them fill 8 links for 3 steps of 1 us."""
+    pairs = [(npu, (npu + step) % 4, 0, 1) for npu in range(4) for step in (1, 3)]
+    problem = Problem(LinkGraph.of(4, 4, pairs), Collective("all_reduce", 4), Fraction(1000))
+    assert drawn(problem, 0, 200).time_ps == 4_000_000
+    found = drawn(problem, 0, 200, exchange=True)
+    assert (found.time_ps, best_bound(problem).time_ps) == (3_000_000, 3_000_000)
+    assert len(found) == 24
+    assert check(found).is_valid
 
 
 def test_switches_at_the_end_of_a_one_way_street_are_no_roots() -> None:

@@ -86,6 +86,7 @@ class Overlaps:
             (_chunks_made_again, lambda: None),
             # Once, as it only has to be faster; last, as others cannot take sums apart that NPUs exchange.
             (_negotiated, lambda: self._negotiated_from or best),
+            (_exchanged, lambda: best),
         ]
         for search, first in searches:
             if not is_over():
@@ -143,11 +144,13 @@ def _trees_of_all(problem: Problem, start: Schedule | None, effort: Effort) -> S
     return trees_drawn(problem, effort)
 
 
-def trees_drawn(problem: Problem, effort: Effort, given: Given | None = None) -> Schedule | None:
+def trees_drawn(
+    problem: Problem, effort: Effort, given: Given | None = None, *, exchange: bool = False
+) -> Schedule | None:
     """Return an all-reduce, or parts, of a tree per chunk with a root of its own, also through switches.
 
-    Trees that are given are the first ones, and the sends of others stay. None means that there are too many
-    sends, or no time.
+    Trees that are given are the first ones, and the sends of others stay. With `exchange` roots exchange sums
+    with a neighbour. None means that there are too many sends, or no time.
     """
     import numpy as np
 
@@ -174,10 +177,22 @@ def trees_drawn(problem: Problem, effort: Effort, given: Given | None = None) ->
             cancellation,
             (collective.sources(), collective.wants()) if collective.parts else None,
             trees,
+            exchange,
         )
     if not len(link):
         return None
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
+
+
+def _exchanged(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    """Return an all-reduce of which roots exchange sums with a neighbour, from the trees of `start`."""
+    import numpy as np
+
+    if start is None:
+        return None
+    link, start_ps = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    given = Given(start, (start.start_ps,), Schedule.of(problem, link, link, start_ps))
+    return trees_drawn(problem, effort, given, exchange=True)
 
 
 def _negotiated(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:

@@ -133,4 +133,34 @@ def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int
         enough_ps,
         graph.engines,
     )
-    return Schedule.of(problem, schedule.link, schedule.chunk, start, schedule.reduce)
+    reduce = _marks(schedule, start) if problem.collective.is_reducing else schedule.reduce
+    return Schedule.of(problem, schedule.link, schedule.chunk, start, reduce)
+
+
+def _marks(schedule: Schedule, start_ps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the sends that add, at other starts: where nodes exchange sums, until that of the other has come.
+
+    A send that leaves later has the full sum, as has every node that copies to one whose sum it got.
+    """
+    import numpy as np
+
+    problem, graph = schedule.problem, schedule.problem.graph
+    able, chunks = graph.copies & graph.adds, problem.collective.chunks
+    sources, destinations = (
+        ends[schedule.link].astype(np.int64) for ends in (graph.sources, graph.destinations)
+    )
+    rows = np.flatnonzero(able[sources] & able[destinations] & problem.collective.is_sum[schedule.chunk])
+    sources, destinations, chunk = sources[rows], destinations[rows], schedule.chunk[rows]
+    there = (sources * graph.nodes + destinations) * chunks + chunk
+    back = (destinations * graph.nodes + sources) * chunks + chunk
+    places, first, counts = np.unique(there, return_index=True, return_counts=True)
+    at = np.minimum(np.searchsorted(places, back), max(len(places) - 1, 0))
+    once = np.zeros(len(rows), dtype=np.bool_)
+    once[first[counts == 1]] = True
+    meets = once & (places[at] == back) & (counts[at] == 1) if len(rows) else once
+    opposite = rows[first[at[meets]]]
+    marks: NDArray[np.bool_] = schedule.reduce.copy()
+    marks[rows[meets]] = (
+        start_ps[rows[meets]] < start_ps[opposite] + problem.arrival_ps[schedule.link[opposite]]
+    )
+    return marks

@@ -152,6 +152,11 @@ def _with_more(
     drawn = None if effort.deadline.is_over else trees_drawn(own, effort, Given(in_turn, keys, others))
     if drawn is not None:
         candidates.append(tightened(_united(others, drawn, places)))
+        if not effort.deadline.is_over and any(part.name == "all_reduce" for part in own.collective.parts):
+            given = Given(drawn, (drawn.start_ps,), others)
+            exchanged = trees_drawn(own, effort, given, exchange=True)
+            if exchanged is not None:
+                candidates.append(tightened(_united(others, exchanged, places)))
 
     before_ps = _ends_ps(others)
 

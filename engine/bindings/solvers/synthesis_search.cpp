@@ -258,9 +258,11 @@ void bind_synthesis_search(nb::module_& m) {
         "search_sum_trees",
         [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,
            Picoseconds enough_ps, const dse::Cancellation* cancellation,
-           const std::optional<std::pair<Places, Places>>& ends, const std::optional<Given>& given) {
+           const std::optional<std::pair<Places, Places>>& ends, const std::optional<Given>& given,
+           bool exchange) {
             const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
-            const GivenTrees trees = given ? given_trees(*given) : GivenTrees{};
+            GivenTrees trees = given ? given_trees(*given) : GivenTrees{};
+            trees.exchange = exchange;
             FoundSums found;
             {
                 const nb::gil_scoped_release release;
@@ -274,7 +276,7 @@ void bind_synthesis_search(nb::module_& m) {
                               found.trials);
         },
         "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
-        "ends"_a.none() = nb::none(), "given"_a.none() = nb::none());
+        "ends"_a.none() = nb::none(), "given"_a.none() = nb::none(), "exchange"_a = false);
     m.def(
         "search_trees",
         [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,

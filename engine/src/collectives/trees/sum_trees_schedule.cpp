@@ -6,9 +6,36 @@
 
 namespace dse::synthesis {
 
+Exchange exchange_of(const Problem& problem, const SumEnds& ends, const AddingTree& tree) {
+    std::vector<Picoseconds> behind(tree.hops.size() + 1, 0);  // per gate
+    std::uint32_t sums_into_root = 0;
+    for (std::size_t i = tree.hops.size(); i-- > 0;) {
+        const TreeHop& hop = tree.hops[i];
+        behind[hop.gate] = std::max(behind[hop.gate], behind[i + 1] + problem.links[hop.link].arrival);
+        sums_into_root += i < tree.sums && hop.gate == 0 ? 1 : 0;
+    }
+    Exchange found;
+    if (sums_into_root == 0 || (sums_into_root == 1 && !ends.has(tree.root, true))) return found;
+    Picoseconds most = -1;
+    for (std::uint32_t x = 0; x < tree.sums; ++x) {
+        const std::uint32_t other = problem.links[tree.hops[x].link].from;
+        if (tree.hops[x].gate != 0 || !can_be_root(problem, other)) continue;
+        for (std::uint32_t y = tree.sums; y < tree.hops.size(); ++y) {
+            if (tree.hops[y].gate != 0 || problem.links[tree.hops[y].link].to != other) continue;
+            if (behind[x + 1] + behind[y + 1] > most) found = {x, y};
+            most = std::max(most, behind[x + 1] + behind[y + 1]);
+        }
+    }
+    return found;
+}
+
 TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
-                     const std::vector<Send>& reserved)
-    : problem_(problem), trees_(trees), queues_(problem.links.size()), free_at_(problem.links.size()) {
+                     const std::vector<Send>& reserved, const EndsOfChunks* exchanging)
+    : problem_(problem),
+      trees_(trees),
+      exchanging_(exchanging),
+      queues_(problem.links.size()),
+      free_at_(problem.links.size()) {
     if (!reserved.empty()) reserved_.resize(problem.links.size());
     for (const Send& send : reserved) reserved_[send.link].push_back(send.start);
     refresh();
@@ -49,6 +76,23 @@ void TreeTimes::refresh() {
     std::vector<std::uint32_t> next(count.begin(), count.end() - 1);
     for (std::size_t h = 0; h < hops; ++h) inside_[next[inner_[h]]++] = static_cast<std::uint32_t>(h);
     for (std::size_t g = 0; g < gates; ++g) copies_begin_[g] += sums_begin_[g];
+    if (exchanging_ != nullptr) find_exchanges();
+}
+
+void TreeTimes::find_exchanges() {
+    exchanges_.assign(trees_.size(), {});
+    exchanging_at_.assign(hop_of_.size(), kNoHop);
+    others_.resize(trees_.size());
+    others_by_.resize(trees_.size());
+    others_at_.resize(trees_.size());
+    for (std::uint32_t t = 0; t < trees_.size(); ++t) {
+        const Exchange own = exchange_of(problem_, exchanging_->of(t), trees_[t]);
+        if (!own.any()) continue;
+        const auto first = static_cast<std::uint32_t>(first_[t]);
+        exchanges_[t] = {first + own.sum, first + own.copy};
+        for (const std::uint32_t gate : {first + t, outer_[first + own.sum], outer_[first + own.copy]})
+            exchanging_at_[gate] = t;
+    }
 }
 
 TreeStarts TreeTimes::forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint) {
@@ -91,7 +135,11 @@ template <bool kBackwards>
 void TreeTimes::open(std::uint32_t gate, const std::vector<Picoseconds>& keys) {
     const std::uint32_t first = kBackwards ? sums_begin_[gate] : copies_begin_[gate];
     const std::uint32_t last = kBackwards ? copies_begin_[gate] : sums_begin_[gate + 1];
-    for (std::uint32_t i = first; i < last; ++i) wait(inside_[i], keys[inside_[i]]);
+    std::uint32_t apart = kNoHop;  // has gone before
+    if (!exchanges_.empty() && exchanging_at_[gate] != kNoHop)
+        apart = kBackwards ? exchanges_[exchanging_at_[gate]].sum : exchanges_[exchanging_at_[gate]].copy;
+    for (std::uint32_t i = first; i < last; ++i)
+        if (inside_[i] != apart) wait(inside_[i], keys[inside_[i]]);
 }
 
 template <bool kBackwards>
@@ -115,6 +163,18 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
     // Going in, a gate waits for the hops further out, and then its own hop starts; going out, for its own.
     const auto goes_in = [&](std::uint32_t hop) { return (is_sum_[hop] != 0) != kBackwards; };
     for (std::uint32_t h = 0; h < hops; ++h) ++closed_[goes_in(h) ? inner_[h] : outer_[h]];
+    // Of an exchange the hop that goes in, and the one that goes out: its far end needs both of them.
+    const auto in_of = [&](const Exchange& own) { return kBackwards ? own.copy : own.sum; };
+    const auto out_of = [&](const Exchange& own) { return kBackwards ? own.sum : own.copy; };
+    for (std::uint32_t t = 0; t < exchanges_.size(); ++t) {
+        if (!exchanges_[t].any()) continue;
+        const std::uint32_t out = out_of(exchanges_[t]), in = in_of(exchanges_[t]);
+        others_[t] = closed_[first_[t] + t] - 1;
+        others_by_[t] = kNoHop;
+        others_at_[t] = 0;
+        if (closed_[outer_[in]] > 0) ++closed_[outer_[out]];
+        if (others_[t] == 0) wait(out, keys[out]);
+    }
     for (std::uint32_t h = 0; h < hops; ++h)
         if (goes_in(h) && closed_[outer_[h]] == 0) wait(h, keys[h]);
     for (std::size_t t = 0; t < trees_.size(); ++t) {
@@ -139,7 +199,11 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
             starts[h] = now;
             if constexpr (!kBackwards) {
                 const std::uint32_t gate = is_sum_[h] != 0 ? outer_[h] : inner_[h];
-                cause_[h] = opened_at_[gate] == now ? opened_by_[gate] : on_link_[l];
+                const std::uint32_t t = exchanges_.empty() ? kNoHop : exchanging_at_[gate];
+                if (t != kNoHop && h == exchanges_[t].copy)
+                    cause_[h] = others_at_[t] == now ? others_by_[t] : on_link_[l];
+                else
+                    cause_[h] = opened_at_[gate] == now ? opened_by_[gate] : on_link_[l];
                 on_link_[l] = h;
                 if (now + link.arrival > time) last_ = h;
             }
@@ -159,16 +223,32 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
             touched_.push_back(link_[item]);
             const bool in = goes_in(item);
             const std::uint32_t gate = in ? inner_[item] : outer_[item];
+            const std::uint32_t t = exchanges_.empty() ? kNoHop : exchanging_at_[gate];
+            if (t != kNoHop && in && gate == first_[t] + t && item != in_of(exchanges_[t]) &&
+                --others_[t] == 0) {
+                others_at_[t] = now;
+                others_by_[t] = item;
+                wait(out_of(exchanges_[t]), keys[out_of(exchanges_[t])]);
+            }
             if (--closed_[gate] > 0) continue;
             if constexpr (!kBackwards) {
                 opened_at_[gate] = now;
                 opened_by_[gate] = item;
             }
             const std::uint32_t own = hop_of_[gate];
-            if (in && own != kNoHop)
-                wait(own, keys[own]);
-            else
+            if (!in || own == kNoHop) {
                 open<kBackwards>(gate, keys);
+                continue;
+            }
+            wait(own, keys[own]);
+            if (t == kNoHop || own != in_of(exchanges_[t])) continue;
+            const std::uint32_t far = outer_[out_of(exchanges_[t])];
+            if (--closed_[far] > 0) continue;
+            if constexpr (!kBackwards) {
+                opened_at_[far] = now;
+                opened_by_[far] = item;
+            }
+            open<kBackwards>(far, keys);
         }
         checkpoint();
     }

@@ -14,6 +14,19 @@ namespace dse::synthesis {
 
 inline constexpr std::uint32_t kNoHop = ~std::uint32_t{0};
 
+/// Two hops of a tree between its root and a neighbour, of a sum there and a copy back, that need not wait
+/// for each other: either end sends all that it has of other NPUs, and both have the full sum then.
+struct Exchange {
+    std::uint32_t sum = kNoHop;
+    std::uint32_t copy = kNoHop;
+
+    bool any() const { return sum != kNoHop; }
+};
+
+/// The hops of a tree that exchange sums, of neighbours the one with most behind it; none if there is no such
+/// pair, or the root has nothing else.
+Exchange exchange_of(const Problem& problem, const SumEnds& ends, const AddingTree& tree);
+
 /// Starts of the hops of all trees, tree by tree, and when the last has arrived.
 struct TreeStarts {
     std::vector<Picoseconds> starts;
@@ -25,8 +38,9 @@ struct TreeStarts {
 class TreeTimes {
 public:
     /// `reserved` are sends of others, which forwards no hop may meet on a link; they are in order of start.
+    /// With `exchanging` ends of chunks, roots exchange sums with a neighbour.
     TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
-              const std::vector<Send>& reserved = {});
+              const std::vector<Send>& reserved = {}, const EndsOfChunks* exchanging = nullptr);
 
     /// Reads trees again, of which any may have changed.
     void refresh();
@@ -61,11 +75,18 @@ private:
                     std::vector<Picoseconds>& starts);
     template <bool kBackwards>
     void open(std::uint32_t gate, const std::vector<Picoseconds>& keys);
+    void find_exchanges();
     void wait(std::uint32_t hop, Picoseconds key);
     bool is_reserved(std::uint32_t l, Picoseconds now);
 
     const Problem& problem_;
     const std::vector<AddingTree>& trees_;
+    const EndsOfChunks* exchanging_;
+    std::vector<Exchange> exchanges_;           ///< per chunk, hops of all trees; empty without any
+    std::vector<std::uint32_t> exchanging_at_;  ///< per gate at their ends the chunk, or kNoHop
+    std::vector<std::uint32_t> others_;  ///< per chunk how many hops into the root are left but for the one
+    std::vector<std::uint32_t> others_by_;      ///< and which of them came last
+    std::vector<Picoseconds> others_at_;        ///< and when
     std::vector<std::size_t> first_;            ///< per chunk; its gates are those from first + chunk on
     std::vector<std::uint32_t> link_;           ///< per hop
     std::vector<std::uint32_t> inner_, outer_;  ///< per hop its gates

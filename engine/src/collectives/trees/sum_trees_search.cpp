@@ -64,11 +64,12 @@ public:
         found.trials = trials_;
         if (best_.time == kNever) return found;
         found.sends.time = best_.time;
+        const std::vector<std::uint8_t> adds = adding();
         for (const bool sums : {true, false}) {
             std::size_t hop = 0;
             for (std::uint32_t c = 0; c < best_.trees.size(); ++c)
                 for (std::size_t i = 0; i < best_.trees[c].hops.size(); ++i, ++hop)
-                    if ((i < best_.trees[c].sums) == sums)
+                    if ((adds[hop] != 0) == sums)
                         found.sends.sends.push_back({best_.trees[c].hops[i].link, c, best_.starts[hop]});
             if (sums) found.sums = found.sends.sends.size();
         }
@@ -76,6 +77,27 @@ public:
     }
 
 private:
+    const EndsOfChunks* exchanging() const { return given_.exchange ? &ends_ : nullptr; }
+
+    /// Marks the hops of the best trees that add: of an exchange those that leave before the other has come.
+    std::vector<std::uint8_t> adding() const {
+        std::vector<std::uint8_t> adds;
+        for (std::uint32_t c = 0; c < best_.trees.size(); ++c) {
+            const AddingTree& tree = best_.trees[c];
+            const std::size_t first = adds.size();
+            for (std::size_t i = 0; i < tree.hops.size(); ++i) adds.push_back(i < tree.sums ? 1 : 0);
+            const Exchange own = given_.exchange ? exchange_of(problem_, ends_.of(c), tree) : Exchange{};
+            if (!own.any()) continue;
+            const std::size_t sum = first + own.sum, copy = first + own.copy;
+            const auto comes = [&](std::size_t at, std::uint32_t hop) {
+                return best_.starts[at] + problem_.links[tree.hops[hop].link].arrival;
+            };
+            adds[sum] = best_.starts[sum] < comes(copy, own.copy) ? 1 : 0;
+            adds[copy] = best_.starts[copy] < comes(sum, own.sum) ? 1 : 0;
+        }
+        return adds;
+    }
+
     /// The changes of a step, to put them back.
     struct Change {
         std::vector<std::uint32_t> chunks;  ///< in order
@@ -100,7 +122,7 @@ private:
             std::vector<Picoseconds> keys;
             keys.reserve(read->send_of.size());
             for (const std::size_t send : read->send_of) keys.push_back(of_send[send]);
-            TreeTimes times(problem_, made.trees, given_.reserved);
+            TreeTimes times(problem_, made.trees, given_.reserved, exchanging());
             settle(times, keys, made);
             take(made);
         }
@@ -127,7 +149,7 @@ private:
             tree = grower_.grow(chunk, roots[kind][turn], growth, random);
             grower_.add(tree);
         }
-        TreeTimes times(problem_, made.trees, given_.reserved);
+        TreeTimes times(problem_, made.trees, given_.reserved, exchanging());
         std::vector<Picoseconds> keys(times.hops());
         const double spread = kSpreadsOfRoots[draw % std::size(kSpreadsOfRoots)];
         for (std::size_t i = 0; i < order.size(); ++i) {
@@ -166,7 +188,7 @@ private:
         now_ = best_;
         grower_.clear();
         for (const AddingTree& tree : now_.trees) grower_.add(tree);
-        times_.emplace(problem_, now_.trees, given_.reserved);
+        times_.emplace(problem_, now_.trees, given_.reserved, exchanging());
         TreeStarts again = times_->forwards(now_.starts, checkpoint_);
         done_ += again.starts.size();
         if (again.time <= now_.time) {

@@ -14,6 +14,7 @@ struct GivenTrees {
     std::vector<std::uint8_t> reduce;
     std::vector<std::vector<Picoseconds>> keys;
     std::vector<Send> reserved;
+    bool exchange = false;  ///< roots exchange sums with a neighbour
 };
 
 /// Draws a tree per chunk so that links have about as much to carry, and schedules all of them event by
