@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.negotiated import negotiated
-from dse.collectives.search.reductions import halves, tightened
+from dse.collectives.search.reductions import halves, tightened, tree_marks
 from dse.collectives.search.symmetric_reductions import families, search_sums
 from dse.collectives.search.synthesizers.base import Effort
 from dse.collectives.search.synthesizers.searches import Variant, limited, numbered
@@ -162,7 +162,7 @@ def trees_drawn(
     trees = None
     if given is not None:
         made, others = given.schedule, given.others
-        marks = made.reduce.astype(np.uint8)
+        marks = tree_marks(made).astype(np.uint8)
         trees = (made.link, made.chunk, marks, list(given.keys), others.link, others.start_ps)
     if sends * _SENDS_FOR_A_DRAW > work:
         return None

@@ -142,6 +142,25 @@ def _marks(schedule: Schedule, start_ps: NDArray[np.int64]) -> NDArray[np.bool_]
 
     A send that leaves later has the full sum, as has every node that copies to one whose sum it got.
     """
+    own, opposite = _opposites(schedule)
+    marks: NDArray[np.bool_] = schedule.reduce.copy()
+    marks[own] = start_ps[own] < start_ps[opposite] + schedule.problem.arrival_ps[schedule.link[opposite]]
+    return marks
+
+
+def tree_marks(schedule: Schedule) -> NDArray[np.bool_]:
+    """Mark the sends that add as if no nodes exchanged sums: of two such the later one copies."""
+    own, opposite = _opposites(schedule)
+    both = schedule.reduce[own] & schedule.reduce[opposite]
+    start_ps = schedule.start_ps
+    later = (start_ps[own] > start_ps[opposite]) | ((start_ps[own] == start_ps[opposite]) & (own > opposite))
+    marks: NDArray[np.bool_] = schedule.reduce.copy()
+    marks[own[both & later]] = False
+    return marks
+
+
+def _opposites(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return sends of sums, and of each the one of its chunk the other way, where either is the only one."""
     import numpy as np
 
     problem, graph = schedule.problem, schedule.problem.graph
@@ -158,9 +177,4 @@ def _marks(schedule: Schedule, start_ps: NDArray[np.int64]) -> NDArray[np.bool_]
     once = np.zeros(len(rows), dtype=np.bool_)
     once[first[counts == 1]] = True
     meets = once & (places[at] == back) & (counts[at] == 1) if len(rows) else once
-    opposite = rows[first[at[meets]]]
-    marks: NDArray[np.bool_] = schedule.reduce.copy()
-    marks[rows[meets]] = (
-        start_ps[rows[meets]] < start_ps[opposite] + problem.arrival_ps[schedule.link[opposite]]
-    )
-    return marks
+    return rows[meets], rows[first[at[meets]]]
