@@ -10,9 +10,10 @@ from dse.base import command_lines
 from dse.base.command_lines import CommandLine, Option
 from dse.base.settings.values import file, whole
 from dse.commands.cli import print_notes, reading
-from dse.partition.problem.arguments import KEYS, MOST, Arguments, question_of
+from dse.partition.problem.arguments import GROUPS, KEYS, MOST, Arguments, question_of
 
 if TYPE_CHECKING:
+    from dse.partition.graphs.layers import Layers
     from dse.partition.problem.problem import Partition
     from dse.partition.problem.settings import Asked
     from dse.partition.question import GraphPartition
@@ -30,7 +31,7 @@ COMMAND = CommandLine(
             "-o",
         )
     },
-    groups=("model", "system"),
+    groups=GROUPS,
     choices={"format": ("table", "json", "csv")},
     example="graph=FILE.json",
     synopsis=("graph=FILE|model=NAME [devices=NAME|FILE.csv|N] [KEY=VALUE ...] [-o DIR]",),
@@ -87,6 +88,8 @@ def _step(
     """Simulate a pipelined step where one is asked for, or can be shown; its data and its timeline."""
     from dse.base.errors import InputError
 
+    if asked.layers is not None:
+        return _predicted(asked.layers, best)
     values = arguments.values
     wanted = [key for key in ("schedule", "microbatches") if key in values]
     is_pipeline = asked.problem.objective == "pipeline_bottleneck"
@@ -128,12 +131,32 @@ def _simulated(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dic
     }, text.getvalue()
 
 
-def _step_text(step: dict[str, Any]) -> str:
-    from dse.base.units import format_duration_ns
+def _predicted(layers: Layers, best: Partition) -> tuple[dict[str, Any], str]:
+    import io
 
+    from dse.answers.timelines.pipeline import write_operations
+
+    step, text = layers.step(best.labels), io.StringIO()
+    operations = layers.operations(best.labels)
+    about = {"graph": layers.model.name, "schedule": step["schedule"]}
+    write_operations(operations, layers.plan.pp, text, about=about)
+    bars: list[list[Any]] = [[stage, []] for stage in range(layers.plan.pp)]
+    for one in operations:
+        name = one.kind if one.micro_batch is None else f"{one.kind} {one.micro_batch}"
+        bars[one.stage][1].append([round(1e9 * one.start_s), round(1e9 * one.end_s), name])
+    return {**step, "bars": bars}, text.getvalue()
+
+
+def _step_text(step: dict[str, Any]) -> str:
+    from dse.base.units import duration_range, format_duration_ns
+
+    made = " by the engine"
+    if "range_s" in step:
+        ends = [1e9 * end for end in step["range_s"] or ()]
+        made = f"{f' (80 %: {duration_range(*ends)})' if ends else ''}, predicted (fidelity=realistic)"
     return (
         f"a step with {step['schedule']} and {step['micro_batches']} micro-batches takes "
-        f"{format_duration_ns(step['step_ns'])} by the engine; (m - 1) max + sum, without messages, is "
+        f"{format_duration_ns(step['step_ns'])}{made}; (m - 1) max + sum, without messages, is "
         f"{format_duration_ns(step['closed_form_ns'])}; backward takes {step['backward']:.3g} times forward"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ def partitioned(asked: Asked, values: Values) -> GraphPartition:
     validate(asked.problem)
     problem = asked.problem
     found = [one.partition(problem, _own(limits, one, problem)) for one in partitioners]
+    if asked.layers is not None:
+        found = [asked.layers.settled(problem, one) for one in found]
     for name in entries("compare", values["compare"]) if "compare" in values else ():
         start = time.perf_counter()
         labels = read_labels(Path(name), asked.problem.graph.nodes)
@@ -106,7 +108,15 @@ class GraphPartition(Displayed):
     @cached_property
     def devices(self) -> Sequence[DeviceRow]:
         """Nodes, weight, memory and traffic of each device."""
-        return device_rows(self.asked.problem, self.labels, is_time=self.asked.is_time)
+        rows = device_rows(self.asked.problem, self.labels, is_time=self.asked.is_time)
+        layers = self.asked.layers
+        if layers is None:
+            return rows
+        memory = layers.memory_of(self.labels)
+        return [
+            replace(row, memory_bytes=own, memory_limit_bytes=layers.memory_bytes)
+            for row, own in zip(rows, memory, strict=True)
+        ]
 
     def data(self) -> dict[str, Any]:
         """Return the best partition as plain data."""

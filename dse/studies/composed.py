@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
     from dse.inputs.strategies import Strategy
     from dse.inputs.systems import SystemSpec
+    from dse.partition.graphs.layers import Layers
     from dse.partition.graphs.sources.source import Rates
     from dse.partition.problem.devices import Devices
     from dse.partition.problem.settings import Composed
@@ -86,8 +88,38 @@ def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:
     return cluster_devices(name, hosts, found.between_islands_gbps)
 
 
+def layers_of(overrides: Sequence[str]) -> Layers | None:
+    """Return the layers of a model on a system, to be put on stages; None if its steps are simulated.
+
+    The stages are the NPUs of the system over those of the strategy's other degrees.
+
+    Raises:
+        InputError: a wrong key, one that has no effect, or degrees that do not divide the NPUs.
+    """
+    from dse.partition.graphs.layers import Layers
+    from dse.studies.config import compose_config
+    from dse.studies.points import PREDICTION, point_of
+    from dse.studies.points.methods.prediction import prediction_inputs
+
+    config = compose_config(overrides)
+    own, npus = config.strategy, config.system.npus
+    if point_of(config, own).scenario.method is not PREDICTION:
+        return None
+    stages, rest = divmod(npus, own.dp * own.tp * own.cp)
+    if own.pp != 1 or own.stages != "even":
+        raise InputError("strategy.pp and strategy.stages are what a partition says; leave them out")
+    if rest:
+        raise InputError(
+            f"strategy.dp*tp*cp is {own.dp * own.tp * own.cp}; it must divide the {npus} NPUs of "
+            f"{config.system.name} into stages"
+        )
+    rule = "balanced" if stages > 1 else own.stages
+    point = point_of(config, replace(own, pp=stages, stages=rule))
+    return Layers(*prediction_inputs(point), float(config.system.memory_bytes))
+
+
 def composed() -> Composed:
     """Return what the questions of partitions take from the configuration."""
     from dse.partition.problem.settings import Composed
 
-    return Composed(model_of, system_of, devices_of_cluster)
+    return Composed(model_of, system_of, devices_of_cluster, layers_of)

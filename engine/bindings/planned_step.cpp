@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -84,6 +85,26 @@ std::vector<std::pair<double, double>> kinds_of(const PlannedStep& planned) {
     for (std::uint32_t kind = 0; kind < step.model().kinds.size(); ++kind) {
         found.emplace_back(both_s(step, {{{kind, 1}}, false, false, 0}),
                            kept_bytes(step.sizes(), step.model().kinds[kind], false));
+    }
+    return found;
+}
+
+/// Seconds of both passes of a micro-batch of each layer; those of the ends are with the first and the last.
+std::vector<double> layers_of(const PlannedStep& planned) {
+    Step& step = planned.step();
+    LayerRow row = layer_row(step.sizes(), step.timer());
+    row.layers.front() += row.first;
+    row.layers.back() += row.last;
+    return row.layers;
+}
+
+/// Bytes of each stage.
+std::vector<double> memory_of(const PlannedStep& planned) {
+    const Step& step = planned.step();
+    std::vector<double> found;
+    for (std::size_t stage = 0; stage < step.layout().stages.size(); ++stage) {
+        const Bytes bytes = step.memory(stage);
+        found.push_back(std::accumulate(bytes.begin(), bytes.end(), 0.0));
     }
     return found;
 }
@@ -205,6 +226,8 @@ void bind_pieces(nb::module_& m, nb::class_<Predictor>& predictor) {
         .def_prop_ro("chunks", &chunks_of)
         .def_prop_ro("trained", &trained_of)
         .def_prop_ro("kinds", &kinds_of)
+        .def_prop_ro("layers", &layers_of)
+        .def_prop_ro("memory", &memory_of)
         .def_prop_ro("embedding_s",
                      [](const PlannedStep& self) { return both_s(self.step(), {{}, true, false, 0}); })
         .def_prop_ro("head_s",

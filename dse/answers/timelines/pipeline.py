@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dse.answers.timelines.options import TimelineOptions, TimelineSummary
 from dse.answers.timelines.write import write_events
 from dse.base.errors import InputError
 from dse.studies.points import DesignPoint
 from dse.studies.points.methods.prediction import prediction_inputs
+
+if TYPE_CHECKING:
+    from dse.prediction.steps.details import StageOperation
 
 _THREAD = 1_000_000  # thread ids differ from process ids, which viewers take for main threads
 
@@ -29,15 +32,29 @@ def write_pipeline(
         InputError: a stage does not exist.
         InfeasibleStrategy: the strategy cannot run.
     """
-    from dse.prediction.steps.details import StageOperation, stage_operations
+    from dse.prediction.steps.details import stage_operations
 
+    found = stage_operations(*prediction_inputs(point))
+    return write_operations(found, point.strategy.pp, file, options, about)
+
+
+def write_operations(
+    found: Sequence[StageOperation],
+    pp: int,
+    file: TextIO,
+    options: TimelineOptions | None = None,
+    about: Mapping[str, str] | None = None,
+) -> TimelineSummary:
+    """Write the operations of `pp` stages, as `write_pipeline` does.
+
+    Raises:
+        InputError: a stage does not exist.
+    """
     options = options or TimelineOptions()
-    pp = point.strategy.pp
     chosen = range(pp) if options.classes is None else sorted(set(options.classes))
     for stage in chosen:
         if not 0 <= stage < pp:
             raise InputError(f"stage {stage} does not exist; there are stages 0 to {pp - 1}")
-    found = stage_operations(*prediction_inputs(point))
     made = [each for each in found if each.stage in set(chosen) and each.end_s > each.start_s]
     shown = made[: options.max_events]
 

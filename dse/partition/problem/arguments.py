@@ -21,7 +21,9 @@ MOST = 10**15  # of whole numbers
 GRAPH_KEYS = {
     "graph": "a file: .json, .graphml, .graph or .metis, .onnx, .et (Chakra), or torch:MODEL with MODEL one "
     "of two_branches, transformer, mixture, or FILE.py:FUNCTION",
-    "model": "a model of conf/model instead, such as llama70b; model.KEY=VALUE changes it",
+    "model": "a model of conf/model instead, such as llama70b; model.KEY=VALUE changes it. On a cluster, "
+    "with model.fidelity=realistic and pipeline_bottleneck, nodes are its layers and devices the stages of "
+    "the predicted strategy.KEY=VALUE",
     "nodes": "operators (default), modules, or a number: parts of a module's name that tell modules apart",
     "dims": "sizes of symbolic dimensions of an ONNX file, such as {batch:8,seq:128}",
     "micro_batch": "samples of a micro-batch of a torch: model (default 8)",
@@ -66,16 +68,17 @@ KEYS = {
     "search": SEARCH_KEYS,
     "output": OUTPUT_KEYS,
 }
-_GROUPS = ("model", "system")
+GROUPS = ("model", "system", "strategy")
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by key as texts, and overrides of model and system, such as system.nodes=8."""
+    """Values by key as texts, and overrides of model, system and strategy, such as system.nodes=8."""
 
     values: Values
     model: Sequence[str] = ()
     system: Sequence[str] = ()
+    strategy: Sequence[str] = ()
 
 
 def question_of(values: Values, overrides: Sequence[str]) -> Arguments:
@@ -84,11 +87,11 @@ def question_of(values: Values, overrides: Sequence[str]) -> Arguments:
     Raises:
         InputError: several models.
     """
-    own = {name: [word for word in overrides if word.lstrip("+").startswith(f"{name}.")] for name in _GROUPS}
+    own = {name: [word for word in overrides if word.lstrip("+").startswith(f"{name}.")] for name in GROUPS}
     names = [word.partition("=")[2] for word in overrides if word.startswith("model=")]
     if len(names) > 1:
         raise InputError(f"model occurs twice, as '{names[0]}' and '{names[1]}'; write it once")
-    return Arguments({**values, **({"model": names[0]} if names else {})}, own["model"], own["system"])
+    return Arguments({**values, **({"model": names[0]} if names else {})}, **own)
 
 
 def measure(values: Values, key: str, default: D, *, above: bool = False) -> float | D:

@@ -14,6 +14,7 @@ from dse.base.settings.values import Values, flag, one_of, whole
 from dse.base.texts import excerpt
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
+from dse.partition.graphs.layers import Layers
 from dse.partition.graphs.sources.source import (
     OPTIMIZERS,
     WEIGHTS,
@@ -28,19 +29,27 @@ from dse.partition.problem.arguments import Arguments
 from dse.partition.problem.devices import MOST_DEVICES, Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
 
+_OF_OPERATORS = {
+    *("nodes", "dims", "micro_batch", "matrix", "speeds", "tflops", "memory_gbps", "weight", "optimizer"),
+    *("in_flight", "pinned", "together", "free_order", "schedule", "microbatches"),
+}
 TIMED = ("pipeline_bottleneck", "latency")
 _DEFAULT_TFLOPS = 1.0
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A problem, where it came from, and `is_time`: whether weights are known to be nanoseconds."""
+    """A problem, where it came from, and `is_time`: whether weights are known to be nanoseconds.
+
+    `layers` are those of a model whose step is predicted.
+    """
 
     problem: PartitionProblem
     source: Source
     is_time: bool
     system: SystemSpec | None = None
     notes: tuple[str, ...] = ()
+    layers: Layers | None = None
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,13 @@ class Composed:
     """Makes a model or a system of overrides such as `system=torus_4x4`; needs the configuration.
 
     `cluster` returns the devices of a mixed cluster by its name, None if there is none of that name.
+    `layers` returns the layers of a model on a system whose steps are predicted; None if they are simulated.
     """
 
     model: Callable[[Sequence[str]], ModelSpec]
     system: Callable[[Sequence[str]], SystemSpec]
     cluster: Callable[[str], tuple[Devices, Rates] | None]
+    layers: Callable[[Sequence[str]], Layers | None]
 
 
 def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
@@ -64,6 +75,14 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
     """
     values = arguments.values
     objective = one_of(values, "objective", OBJECTIVES)
+    if (layers := _layers(arguments, composed, objective)) is not None:
+        return _of_layers(layers, values)
+    if arguments.strategy:
+        raise InputError(
+            f"{arguments.strategy[0]} has no effect here; strategies are of model=NAME with "
+            "model.fidelity=realistic, devices=NAME of a cluster such as dgx_h100, and "
+            "objective=pipeline_bottleneck"
+        )
     source = source_of(arguments, composed)
     if arguments.system and "devices" not in values:
         raise InputError(f"{arguments.system[0]} has no effect without a system; write devices=NAME too")
@@ -93,6 +112,34 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
         flag(values, "free_order"),
     )
     return Asked(problem, source, is_time, system, (*source.notes, *notes))
+
+
+def _layers(arguments: Arguments, composed: Composed, objective: str) -> Layers | None:
+    """Return the layers of a model whose step is predicted, None where nodes are operators."""
+    values = arguments.values
+    name = values.get("devices", "")
+    is_named = re.fullmatch(r"[-+\d.]+(e[-+]?\d+)?|.*\.csv|.*=.*|", name, re.ASCII | re.IGNORECASE) is None
+    if objective != "pipeline_bottleneck" or "model" not in values or not is_named:
+        return None
+    if "graph" in values or composed.cluster(name) is not None:
+        return None
+    words = [f"model={values['model']}", *arguments.model, f"system={name}", *arguments.system]
+    return composed.layers([*words, *arguments.strategy])
+
+
+def _of_layers(layers: Layers, values: Values) -> Asked:
+    for key in values.keys() & _OF_OPERATORS:
+        raise InputError(
+            f"{key}={values[key]} has no effect on a model whose step is predicted; its layers and their "
+            "times follow from model.KEY=VALUE and strategy.KEY=VALUE"
+        )
+    if "memory" in values:
+        layers = replace(layers, memory_bytes=texts.memory_of(values["memory"], 1)[0])
+    source = layers.source
+    graph = model_graph(source, "time", Rates(1.0), ())
+    problem = PartitionProblem(graph, layers.devices, "pipeline_bottleneck")
+    _refuse_foreign(values, problem.objective)
+    return Asked(problem, source, is_time=True, layers=layers)
 
 
 def _require_count(source: Source, devices: int, objective: str) -> None:

@@ -189,6 +189,26 @@ def layer_costs(model: ModelSpec, plan: Plan, cluster: Cluster) -> LayerCosts:
     )
 
 
+def layer_seconds(model: ModelSpec, plan: Plan, cluster: Cluster) -> tuple[float, ...]:
+    """Return the seconds of both passes of a micro-batch of each layer, as `stages=balanced` shares them out.
+
+    The embedding is with the first layer, and with the last are the head and the layers of prediction.
+
+    Raises:
+        InfeasibleStrategy: as `predict`.
+    """
+    return tuple(_planned(model, plan, cluster).layers)
+
+
+def stage_memory(model: ModelSpec, plan: Plan, cluster: Cluster) -> tuple[float, ...]:
+    """Return the peak bytes of an NPU of each stage.
+
+    Raises:
+        InfeasibleStrategy: as `predict`.
+    """
+    return tuple(_planned(model, plan, cluster).memory)
+
+
 def _planned(model: ModelSpec, plan: Plan, cluster: Cluster) -> _engine.PlannedStep:
     reason = value_problem(plan)
     if reason is None:

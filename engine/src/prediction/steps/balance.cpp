@@ -10,7 +10,7 @@ namespace dse::prediction {
 
 namespace {
 
-/// Layers in a row with their seconds, and what the first and the last part take besides.
+/// A row that is shared out to so many parts.
 struct Row {
     const std::vector<double>& layers;
     std::int64_t parts;
@@ -49,7 +49,7 @@ struct Row {
 
 }  // namespace
 
-std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shared& shared) {
+LayerRow layer_row(const Sizes& sizes, Timer& timer) {
     const Model& model = sizes.model;
     const Plan& plan = sizes.plan;
     const bool repeats = plan.recompute != Recompute::kNone && plan.recompute_layers == 0;
@@ -59,7 +59,8 @@ std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shar
         both.add(passes.backward);
         return both.total_s();
     };
-    std::vector<double> of_kind(model.kinds.size(), -1.0), layers;
+    LayerRow row;
+    row.of_kind.assign(model.kinds.size(), -1.0);
     Chunk last{{}, false, true, 0};
     for (const Run& run : model.runs) {
         if (model.kinds[run.kind].is_prediction) {
@@ -67,14 +68,23 @@ std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shar
             last.repeated = repeats ? run.count : 0;
             continue;
         }
-        if (of_kind[run.kind] < 0)
-            of_kind[run.kind] = seconds({{{run.kind, 1}}, false, false, repeats ? 1 : 0});
-        layers.insert(layers.end(), static_cast<std::size_t>(run.count), of_kind[run.kind]);
+        if (row.of_kind[run.kind] < 0)
+            row.of_kind[run.kind] = seconds({{{run.kind, 1}}, false, false, repeats ? 1 : 0});
+        row.layers.insert(row.layers.end(), static_cast<std::size_t>(run.count), row.of_kind[run.kind]);
     }
-    stage_layers(static_cast<std::int64_t>(layers.size()), plan,
+    row.first = seconds({{}, true, false, 0});
+    row.last = seconds(last);
+    return row;
+}
+
+std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shared& shared) {
+    const Model& model = sizes.model;
+    const Plan& plan = sizes.plan;
+    const LayerRow of = layer_row(sizes, timer);
+    stage_layers(static_cast<std::int64_t>(of.layers.size()), plan,
                  StageRule::kSpread);  // as many parts as layers
-    const Row row{layers, plan.pp * plan.chunks, seconds({{}, true, false, 0}), seconds(last)};
-    return shared.balanced.of([&] { return row.balanced(); }, &model, row.parts, of_kind, row.first,
+    const Row row{of.layers, plan.pp * plan.chunks, of.first, of.last};
+    return shared.balanced.of([&] { return row.balanced(); }, &model, row.parts, of.of_kind, row.first,
                               row.last);
 }
 

@@ -41,6 +41,13 @@ void check(const Model& model, const Plan& plan, const Cluster& cluster, const S
 void check_choices(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting);
 std::int64_t micro_batches(const Model& model, const Plan& plan);
 
+/// Layers in a row with the seconds of both passes of a micro-batch, one by one and by kind; what the first
+/// and the last stage take besides.
+struct LayerRow {
+    std::vector<double> layers, of_kind;
+    double first = 0.0, last = 0.0;
+};
+LayerRow layer_row(const Sizes& sizes, Timer& timer);
 /// Layers of each part of the pipeline that `stages=balanced` has. Throws Infeasible.
 std::vector<std::int64_t> balanced_layers(const Sizes& sizes, Timer& timer, Shared& shared);
 
