@@ -10,9 +10,12 @@ namespace {
 
 constexpr std::size_t kDeepNodesPerDevice[] = {100, 200};  ///< of the coarsest graph, drawn
 constexpr std::size_t kCoarseStarts = 6;                   ///< at most, and
-constexpr std::size_t kNodesPerStart = 4;  ///< of the finest graph for each node of the coarsest one
-constexpr unsigned kMatchings = 6;         ///< one cycle of so many coarsens by matchings
-constexpr double kShrinking = 4;           ///< of a graph by clusters, a level
+constexpr std::size_t kSizePerStart = 4;  ///< times that the finest graph is larger than the coarsest one
+constexpr unsigned kMatchings = 6;        ///< one cycle of so many coarsens by matchings
+constexpr double kShrinking = 4;          ///< of a graph by clusters, a level
+
+/// Nodes and arcs: the coarsest graph of one without structure has few nodes, but about as many arcs.
+std::size_t size_of(const CutGraph& graph) { return graph.nodes + graph.neighbour.size(); }
 
 }  // namespace
 
@@ -30,7 +33,7 @@ Member CutCycles::deep_refined(const CutGraph& graph, Labels labels, bool loose)
 Member CutCycles::deep_start(const CutGraph& graph) {
     Member best;
     const std::size_t starts =
-        std::clamp<std::size_t>(finest_.nodes / (kNodesPerStart * graph.nodes), 1, kCoarseStarts);
+        std::clamp<std::size_t>(size_of(finest_) / (kSizePerStart * size_of(graph)), 1, kCoarseStarts);
     const std::size_t first = random_() % 3;
     for (std::size_t attempt = first; attempt < first + starts; ++attempt) {
         if (attempt > first && expired_()) break;
