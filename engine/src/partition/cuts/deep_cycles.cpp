@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kDeepNodesPerDevice[] = {100, 200};  ///< of the coarsest graph, drawn
 constexpr std::size_t kCoarseStarts = 6;                   ///< at most, and
-constexpr std::size_t kSizePerStart = 4;  ///< times that the finest graph is larger than the coarsest one
+constexpr std::size_t kSizePerStart = 2;  ///< times that the finest graph is larger than the coarsest one
 constexpr unsigned kMatchings = 6;        ///< one cycle of so many coarsens by matchings
 constexpr double kShrinking = 4;          ///< of a graph by clusters, a level
 
