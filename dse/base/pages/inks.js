@@ -26,8 +26,10 @@ function inksOf(all, say, color) {
     while (step > 0 && value < edges[step]) step -= 1;
     return ramp[step];
   };
-  const legend = ramp.map((ink, index) => ({ color: ink, text: `${say(edges[index])} to ${say(edges[index + 1])}` }));
-  return { inks: [...ramp, none], of, legend: legend.filter((_, index) => edges[index] !== edges[index + 1]) };
+  const last = (index) => (index === STEPS - 1 ? edges[STEPS] : distinct.findLast((value) => value < edges[index + 1]));
+  const range = (least, most) => (say(least) === say(most) ? say(least) : `${say(least)} to ${say(most)}`);
+  const legend = ramp.flatMap((ink, index) => (edges[index] === edges[index + 1] ? [] : [{ color: ink, text: range(edges[index], last(index)) }]));
+  return { inks: [...ramp, none], of, legend };
 }
 
 /** Black or white, whichever can be read on a colour that is written as #rrggbb. */
