@@ -146,7 +146,8 @@ def test_every_schedule_keeps_to_the_limits_and_to_its_bounds(
     graph = limited(star(4) if switched else random_graph(seed), sends, receives)
     found = synthesize(problem_on(graph, name, model), "fast", Effort(seed=seed, trials=2))
     assert check(found.schedule).is_valid
-    assert found.bound_ps <= found.time_ps <= min(found.fixed.values())
+    assert found.bound_ps <= found.time_ps
+    assert not graph.has_engines or found.time_ps <= min(found.fixed.values())
     for npu in range(graph.npus):
         assert not sends or most_driven(found.schedule, npu, receives=False) <= sends
         assert not receives or most_driven(found.schedule, npu, receives=True) <= receives

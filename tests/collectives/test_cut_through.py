@@ -255,13 +255,14 @@ def test_every_result_is_valid_above_its_bounds_and_not_above_fixed_algorithms(
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(COLLECTIVES),
+    st.sampled_from([name for name in COLLECTIVES if name != "all_reduce"]),
     st.sampled_from(["total", "bandwidth"]),
     st.booleans(),
 )
 def test_a_schedule_of_stored_chunks_is_one_that_cuts_through_and_becomes_no_slower(
     seed: int, collective: str, occupancy: str, mixed: bool
 ) -> None:
+    """But for all-reduces: two NPUs that exchange sums need both to leave before one arrives."""
     stored_model = LinkModel(occupancy=occupancy)
     graph = of_several_speeds(switched(seed), seed) if mixed else switched(seed)
     problem = problem_on(graph, collective, stored_model)
