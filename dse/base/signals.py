@@ -14,7 +14,9 @@ import atexit
 import contextlib
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -103,6 +105,13 @@ class _Command:
             os.write(2, f"{self._line}\n".encode())
         os._exit(128 + self._number)
 
+    def end_after(self, seconds: float, wakeups: socket.socket, left: threading.Event) -> None:
+        """End the process if a signal comes and `left` is not set so many seconds later."""
+        while received := wakeups.recv(1):
+            if received[0] in (signal.SIGINT, signal.SIGTERM) and not left.wait(seconds):
+                self._number = received[0]
+                self.end()
+
     def done(self, code: int) -> None:
         """Take the exit code of what is complete."""
         self._code = code
@@ -148,6 +157,34 @@ def putting_away(line: str | None = None) -> Iterator[None]:
         yield
     finally:
         command.leave(before)
+
+
+@contextlib.contextmanager
+def ending_within(seconds: float) -> Iterator[None]:
+    """End the process if the block goes on for so long after a signal.
+
+    Native code that waits runs no handler, and a library may swallow what a handler raises.
+    """
+    command = _command
+    if command is None or not command.is_main:
+        yield
+        return
+    wakeups, written = socket.socketpair()
+    written.setblocking(False)
+    left = threading.Event()
+    watch = threading.Thread(
+        target=command.end_after, args=(seconds, wakeups, left), name="dse-signals", daemon=True
+    )
+    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+    watch.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        left.set()
+        written.close()
+        watch.join()
+        wakeups.close()
 
 
 def raise_if_signalled() -> None:

@@ -20,6 +20,7 @@ from dse.studies.executors.ray_watch import last_words
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
+_END_SECONDS = 10.0  # after a signal that Ray does not answer while it connects
 _PROBE = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
 _MIB = 2**20
 _TRIES = 3
@@ -53,7 +54,8 @@ def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
     started = contextlib.nullcontext() if address else no_descendants_left_behind()
     with started, last_words(), _without_reports():
         try:
-            with _own_handlers(), contextlib.nullcontext() if address else _on_loopback():
+            loopback = contextlib.nullcontext() if address else _on_loopback()
+            with _own_handlers(), loopback, signals.ending_within(_END_SECONDS):
                 if address is None:
                     _start(ray, cpus, quiet)
                 else:
