@@ -26,6 +26,15 @@ kill_until_gone() {
         kill_marked "$1"
     done
 }
+# The seconds, the signal and the process; no long sleep, which would outlive this.
+kill_later() {
+    second=0
+    while [ "$second" -lt "$1" ]; do
+        sleep 1
+        second=$((second + 1))
+    done
+    kill -s "$2" "$3"
+}
 while read -r what rest; do
     case $what in
     +) started="$started $rest" ;;
@@ -33,10 +42,13 @@ while read -r what rest; do
     =) words=$rest ;;
     @) mark=$rest ;;
     !) kill_until_gone "$mark" < /dev/null 2> /dev/null & mark= ;;
+    k) kill_later $rest < /dev/null 2> /dev/null & later=$! ;;
+    c) [ -z "$later" ] || kill "$later" 2> /dev/null; later= ;;
     esac
 done
 [ -z "$words" ] || echo "$words" >&2
 exec 2> /dev/null
+[ -z "$later" ] || kill "$later"
 [ -z "$started" ] || kill -s KILL -- $started
 [ -z "$mark" ] || kill_until_gone "$mark"
 """
@@ -98,6 +110,18 @@ def mark_of_programs() -> dict[str, str]:
     value = f"{os.getpid()}-{_programs}"
     _tell(f"@ {_MARK}={value}")
     return {_MARK: value}
+
+
+def ended_after(seconds: int, number: int, words: str) -> None:
+    """Have a signal end this process some seconds from now, with a line, unless it is `spared`."""
+    last_words(words)
+    _tell(f"k {seconds} {number} {os.getpid()}")
+
+
+def spared() -> None:
+    """Take back `ended_after`."""
+    last_words("")
+    _tell("c")
 
 
 @contextlib.contextmanager

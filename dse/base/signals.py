@@ -12,11 +12,10 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import functools
 import os
 import signal
-import socket
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -39,6 +38,7 @@ class _Command:
         self._blocks = 0
         self._code: int | None = None
         self.farewells: list[Callable[[], None]] = []
+        self.end_later: Callable[[int, str], None] | None = None
         atexit.register(self._leave)  # the first one to be registered runs last
         sys.unraisablehook = self._unraisable
         self.listen()
@@ -81,6 +81,10 @@ class _Command:
             self.end()
         if not self._blocks:
             self.end()
+        if self.end_later is not None:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            self.end_later(self._number, self._line)
         raise KeyboardInterrupt
 
     def enter(self, line: str | None) -> str:
@@ -104,13 +108,6 @@ class _Command:
         with contextlib.suppress(OSError):
             os.write(2, f"{self._line}\n".encode())
         os._exit(128 + self._number)
-
-    def end_after(self, seconds: float, wakeups: socket.socket, left: threading.Event) -> None:
-        """End the process if a signal comes and `left` is not set so many seconds later."""
-        while received := wakeups.recv(1):
-            if received[0] in (signal.SIGINT, signal.SIGTERM) and not left.wait(seconds):
-                self._number = received[0]
-                self.end()
 
     def done(self, code: int) -> None:
         """Take the exit code of what is complete."""
@@ -160,31 +157,25 @@ def putting_away(line: str | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def ending_within(seconds: float) -> Iterator[None]:
-    """End the process if the block goes on for so long after a signal.
+def ending_within(seconds: int) -> Iterator[None]:
+    """Have the process ended from outside if the block goes on for so long after a signal.
 
-    Native code that waits runs no handler, and a library may swallow what a handler raises.
+    A library may swallow what a handler raises, and native code may wait with Python's lock in its hands.
     """
     command = _command
     if command is None or not command.is_main:
         yield
         return
-    wakeups, written = socket.socketpair()
-    written.setblocking(False)
-    left = threading.Event()
-    watch = threading.Thread(
-        target=command.end_after, args=(seconds, wakeups, left), name="dse-signals", daemon=True
-    )
-    before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
-    watch.start()
+    from dse.base import orphans
+
+    command.end_later = functools.partial(orphans.ended_after, seconds)
     try:
         yield
     finally:
-        signal.set_wakeup_fd(before)
-        left.set()
-        written.close()
-        watch.join()
-        wakeups.close()
+        command.end_later = None
+        if command.is_signalled:
+            orphans.spared()
+            command.listen()
 
 
 def raise_if_signalled() -> None:

@@ -20,7 +20,7 @@ from dse.studies.executors.ray_watch import last_words
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
-_END_SECONDS = 10.0  # after a signal that Ray does not answer while it connects
+_END_SECONDS = 10  # after a signal that Ray does not answer while it connects
 _PROBE = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
 _MIB = 2**20
 _TRIES = 3
