@@ -80,7 +80,7 @@ class _Helper:
 
 
 _programs = secrets.token_hex(8)
-_lock = threading.Lock()
+_lock = threading.RLock()  # a handler of a signal may come while it is held
 _helpers: list[_Helper] = []
 
 
