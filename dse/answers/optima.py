@@ -85,7 +85,10 @@ def axis_studies(
     codes = _setting_codes(table)
     if codes is None:
         return []
-    _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
+    encoded = pa.array(codes).dictionary_encode()  # np.unique would sort a million of them
+    codes = encoded.indices.to_numpy()
+    firsts = np.zeros(len(encoded.dictionary), np.int64)
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]
     studies: dict[tuple[str, str], list[int]] = {}
     heads = table.take(firsts)
     names = zip(heads["model"].to_pylist(), heads["system"].to_pylist(), strict=True)
