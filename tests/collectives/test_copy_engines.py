@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.collectives import Collective, Problem, Schedule
+from dse.collectives import COLLECTIVES, Collective, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
 from dse.collectives.files.content import problem_of_json, problem_to_json
@@ -24,16 +24,6 @@ from dse.commands.synthesize import main as synthesize_command
 from dse.inputs.networks import LinkGraph
 from tests.collectives.link_graphs import random_graph, star
 
-EVERY = (
-    "all_gather",
-    "broadcast",
-    "scatter",
-    "gather",
-    "all_to_all",
-    "reduce",
-    "reduce_scatter",
-    "all_reduce",
-)
 ROUND_PS = 1_000_000
 QUICK = Effort(trials=3)
 
@@ -133,7 +123,7 @@ def test_the_check_names_the_npu_that_drives_too_many_links() -> None:
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(EVERY),
+    st.sampled_from(COLLECTIVES),
     st.integers(0, 2),
     st.integers(0, 2),
     st.sampled_from(["total", "bandwidth"]),
@@ -154,7 +144,7 @@ def test_every_schedule_keeps_to_the_limits_and_to_its_bounds(
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(EVERY))
+@given(st.integers(0, 10**6), st.sampled_from(COLLECTIVES))
 def test_limits_that_no_npu_reaches_change_nothing(seed: int, name: str) -> None:
     free = network_of({"topology": "fc__n=4"}, None).graph
     same = network_of({"topology": "fc__n=4", "max_sends": "3", "max_receives": "7"}, None).graph

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.collectives import Collective, Problem, Schedule
+from dse.collectives import COLLECTIVES, Collective, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
 from dse.collectives.files.content import problem_of_json, problem_to_json
@@ -28,16 +28,6 @@ from dse.inputs.networks.csv import link_graph_csv
 from tests.collectives.link_graphs import MIB, random_graph, star
 from tests.collectives.messages import faults_of
 
-EVERY = (
-    "all_gather",
-    "broadcast",
-    "scatter",
-    "gather",
-    "all_to_all",
-    "reduce",
-    "reduce_scatter",
-    "all_reduce",
-)
 HOP_PS = 21_471_520
 
 
@@ -111,7 +101,7 @@ def test_a_switch_that_adds_among_others_that_do_not_adds_each_contribution_once
     assert result.time_ps == result.bound_ps == 1_070_547_520
 
 
-@given(st.integers(0, 10**6), st.sampled_from(EVERY), st.data())
+@given(st.integers(0, 10**6), st.sampled_from(COLLECTIVES), st.data())
 def test_searches_keep_to_abilities_and_bounds_hold(seed: int, name: str, data: st.DataObject) -> None:
     graph = random_graph(seed, 5, 3)
     assume(graph.nodes > graph.npus)
@@ -125,7 +115,7 @@ def test_searches_keep_to_abilities_and_bounds_hold(seed: int, name: str, data: 
         assert Replay(result.schedule).times_ps()[0] <= result.time_ps
 
 
-@given(st.integers(0, 10**6), st.sampled_from(EVERY), st.integers(0, 10**6))
+@given(st.integers(0, 10**6), st.sampled_from(COLLECTIVES), st.integers(0, 10**6))
 def test_the_check_finds_what_messages_played_one_by_one_find(seed: int, name: str, break_seed: int) -> None:
     """Whatever is wrong: schedules of switches that can do more, and such as lack a send or start early."""
     graph = random_graph(seed, 5, 3)
@@ -145,7 +135,7 @@ def test_the_check_finds_what_messages_played_one_by_one_find(seed: int, name: s
 
 
 def test_fixed_algorithms_pass_switches_that_cannot_copy() -> None:
-    for name in EVERY:
+    for name in COLLECTIVES:
         for schedule in fixed_algorithms(problem_on(able(star(6)), name)).schedules.values():
             assert faults_of(schedule) == []
             assert check(schedule).is_valid

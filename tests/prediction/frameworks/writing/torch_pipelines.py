@@ -100,11 +100,11 @@ def _ended(process: subprocess.Popen[str]) -> list[str]:
 
 
 def passes_loaded(jobs: Sequence[Written], ranks: int) -> list[str]:
-    """How many passes torch loads for the first rank, of each file; or its error."""
+    """Return how many passes torch loads of each file for the first rank, or its error."""
     return _ended(_process(_LOAD + _COUNT, jobs, ranks, 0, Path()))
 
 
 def trained(jobs: Sequence[Written], ranks: int, where: Path) -> list[list[str]]:
-    """What each process prints after a step of each file, whose gradients it has compared."""
+    """Train a step by each file, and return the lines of each process: it has compared the gradients."""
     processes = [_process(_LOAD + _TRAIN, jobs, ranks, rank, where) for rank in range(ranks)]
     return [_ended(process) for process in processes]
