@@ -15,6 +15,7 @@ import pytest
 from command_lines import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 from job_folders import recorded_folder
 
+from docs.hooks.pictures import PICTURES
 from docs.hooks.reference import reference
 from dse.answers.explorer import without_engine
 from dse.commands.verbs import verbs
@@ -259,7 +260,8 @@ def test_the_first_example_of_the_readme_is_printed_as_it_stands(tmp_path: Path)
     assert run_ok(verb, *arguments, cwd=tmp_path).out == printed
 
 
-def test_pictures_are_small() -> None:
-    pictures = list((ROOT / "docs" / "pictures").iterdir())
-    assert pictures
-    assert all(picture.stat().st_size < 100_000 for picture in pictures)
+def test_pictures_are_small_and_can_all_be_drawn_again() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"pictures/(\S+\.png)\)", page.read_text())}
+    stored = {picture.name: picture.stat().st_size for picture in (ROOT / "docs" / "pictures").iterdir()}
+    assert shown == set(stored) == {picture.name for picture in PICTURES}
+    assert max(stored.values()) < 100_000

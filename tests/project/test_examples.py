@@ -64,9 +64,3 @@ def test_every_example_that_the_guide_names_can_be_made(hook: ModuleType) -> Non
     named = {name for page in PAGES for name in hook._NAMED.findall(page.read_text(encoding="utf-8"))}
     assert named
     assert named <= names
-
-
-def test_the_repository_holds_only_pictures_of_them() -> None:
-    pictures = list((ROOT / "docs" / "examples").iterdir())
-    assert {picture.suffix for picture in pictures} == {".png"}
-    assert all(picture.stat().st_size < 150_000 for picture in pictures)

@@ -141,7 +141,7 @@ def test_a_page_whose_engine_is_refused_shows_the_stored_rows_and_computes_nothi
 ) -> None:
     browser.open(refused, fragment="model.batch_size=4&selected=dp8%20tp2%20sp1%20pp1")
     browser.until(
-        "!document.getElementById('static').hidden && document.querySelectorAll('.view').length === 4"
+        "!document.getElementById('static').hidden && document.querySelectorAll('.view').length === 5"
     )
     assert browser.evaluate("document.getElementById('why').textContent") == (
         "The engine does not start: this page was written for results of version 99, but its engine gives "

@@ -1,12 +1,14 @@
 // The page: reads its data and the address, starts the engine, and keeps form, views and address at one state.
 import { lookFor } from "../../../base/pages/charts.js";
 import * as answers from "./answers.js";
+import { rangesOf, readOf, varyingOf } from "./axes.js";
 import * as dom from "../../../base/pages/dom.js";
 import { breathe } from "../../../base/pages/dom.js";
 import { Controls } from "./controls.js";
 import * as doubts from "./doubts.js";
 import * as engines from "./engine.js";
 import { Form } from "./fields.js";
+import { Filters } from "../../../base/pages/filters.js";
 import * as format from "./format.js";
 import * as frames from "./frame.js";
 import { Runs } from "./runs.js";
@@ -55,6 +57,7 @@ const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenar
 const status = new Status(byId("status"));
 const shell = new Shell(byId("views"), tools, views);
 let form = null;
+let filters = null;
 
 function inputError(message) {
   return Object.assign(new Error(message), { kind: "input" });
@@ -66,12 +69,24 @@ async function evaluated(made, strategies, signal) {
   return rows;
 }
 
-// Shows rows of a state: the views get a frame, whose signal says when it is out of date.
-function settle(made, strategies, rows, present) {
+function passes(row, cap) {
+  return (!filters.fits.checked || answers.fits(row, cap)) && filters.passes(readOf(row));
+}
+
+// Other points pass: the views get another frame of the same state.
+function filtered() {
+  if (frame) settle(frame.scenario, frame.all, frame.state, frame.isLive);
+}
+
+// Shows rows of a state: the views get a frame of those that pass, whose signal says when it is out of date.
+function settle(made, all, present, isLive = false) {
   frameEnd.abort();
   frameEnd = new AbortController();
   const before = frames.ghostOf(frame, state.revision());
-  frame = frames.make({ scenario: made, strategies, rows, state: present, fields: base.fields, before, signal: frameEnd.signal });
+  const rows = all.filter((row) => passes(row, present.cap_bytes));
+  frame = frames.make({ scenario: made, rows, all, state: present, fields: base.fields, before, signal: frameEnd.signal });
+  frame.isLive = isLive;
+  filters.update({ varying: [...varyingOf(all), ...rangesOf(all)], kept: rows, count: all.length }, "points");
   const own = { model: data.scenario?.model.name, system: data.scenario?.system.name };
   frame.reasons = before ? words.differences(before.state, present, base.fields, own) : [];
   frame.revision = state.revision();
@@ -93,10 +108,9 @@ async function work(signal) {
     const { scenario: made, strategies } = tools.scenarioWith({});
     const isSame = frame?.isLive && JSON.stringify(made) === JSON.stringify(frame.scenario);
     const start = performance.now();
-    const rows = isSame ? frame.rows : await evaluated(made, strategies, signal);
+    const rows = isSame ? frame.all : await evaluated(made, strategies, signal);
     good = present;
-    settle(made, strategies, rows, present);
-    frame.isLive = true;
+    settle(made, rows, present, true);
     if (!isSame) status.ended(`${rows.length} points in ${Math.round(performance.now() - start)} ms`);
     compareWithStudy(present, rows);
     form.update(state.get(), base.fields);
@@ -151,7 +165,7 @@ function onState(present) {
   form?.update(present, base.fields);
   status.warn("");
   controls.follow();
-  if (!data.live) return frame && settle(frame.scenario, frame.strategies, frame.rows, present);
+  if (!data.live) return frame && settle(frame.scenario, frame.all, present);
   if (isRefused) return showStored(present);
   if (frame && !state.isSame(present, frame.state)) frameEnd.abort();
   return engine && runs.want();
@@ -159,7 +173,7 @@ function onState(present) {
 
 // Where the engine did not start: the rows of the study, and none of what a link changed.
 function showStored({ cap_bytes, selected }) {
-  if (frame) settle(frame.scenario, frame.strategies, frame.rows, { ...state.initial(), cap_bytes, selected });
+  if (frame) settle(frame.scenario, frame.all, { ...state.initial(), cap_bytes, selected });
 }
 
 // ---- the engine
@@ -192,9 +206,10 @@ async function start() {
   controls.listen();
   if (!data.live) becomeStatic(data.why_static);
   const engineStarts = data.live ? startEngine() : null;
+  filters = new Filters(shell.fold("Filters"), filtered);
   await breathe();
   // The rows of the study are there at once, also where nothing can be computed.
-  if (data.rows.length) settle(data.scenario, data.rows.map(strategyOf), data.rows, state.get());
+  if (data.rows.length) settle(data.scenario, data.rows, state.get());
   await breathe();
   if (data.live) form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
   state.subscribe(onState);

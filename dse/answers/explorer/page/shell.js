@@ -15,6 +15,13 @@ class Shell {
     this.isBusy = false;
   }
 
+  // A section above the views, folded until it is asked for.
+  fold(title) {
+    const details = element("details", { class: "screen" }, element("summary", {}, title));
+    this.root.append(element("section", { class: "view", id: `view-${title.toLowerCase()}`, "aria-label": title }, details));
+    return details;
+  }
+
   async mount() {
     for (const view of this.views.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
       const id = `view-${view.name}`;

@@ -90,7 +90,8 @@ class Best {
   missing(frame) {
     const { selected: label } = frame.state;
     if (label === null || frame.is_chosen) return "";
-    const row = frame.rows.find((each) => each.label === label);
+    const row = frame.all.find((each) => each.label === label);
+    if (row && !frame.rows.includes(row)) return `The filters leave out the chosen ${label}`;
     return row ? `The chosen ${label} does not finish here (${row.status}: ${row.reason})` : `The chosen ${label} is not in this space`;
   }
 

@@ -185,10 +185,7 @@ async function start() {
   await breathe();
   form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
   acceptFiles();
-  const fold = element("details", { open: byId("panel").open, class: "screen" }, element("summary", {}, "Filters"));
-  byId("views").append(element("section", { class: "view", id: "view-filters", "aria-label": "Filters" }, fold));
-  const again = () => { if (frame) filtered(); };
-  filters = new Filters(fold, again);
+  filters = new Filters(shell.fold("Filters"), () => { if (frame) filtered(); });
   state.subscribe(onState);
   onState(state.get());
   controls.readAddress();
