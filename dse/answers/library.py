@@ -141,16 +141,23 @@ def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartit
         InputError: a wrong key, value or file, constraints that no partition keeps, or an argument of a type
             that it cannot have.
     """
-    from dse.partition.problem.arguments import DEVICE_KEYS, GRAPH_KEYS, GROUPS, SEARCH_KEYS, WEIGHT_KEYS
+    from dse.partition.problem.arguments import (
+        DEVICE_KEYS,
+        GRAPH_KEYS,
+        GROUPS,
+        SEARCH_KEYS,
+        STEP_KEYS,
+        WEIGHT_KEYS,
+    )
     from dse.partition.problem.arguments import question_of as partition_question
-    from dse.partition.problem.settings import asked_problem
+    from dse.partition.problem.settings import asked_problems
     from dse.partition.question import partitioned
     from dse.studies.composed import composed
 
-    known = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS}
+    known = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS, **STEP_KEYS}
     given = _arguments("partition_graph", known, GROUPS, overrides, keys)
     return partitioned(
-        asked_problem(partition_question(given.values, given.overrides), composed()), given.values
+        asked_problems(partition_question(given.values, given.overrides), composed()), given.values
     )
 
 

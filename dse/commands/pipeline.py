@@ -27,7 +27,7 @@ ACTIONS = {
                 "partition": "partition.json of dse partition -o",
                 "schedule": "1f1b (default), gpipe, interleaved or another of torch.distributed.pipelining",
                 "processes": "default: one a device and replica; interleaved: fewer",
-                "replicas": "of the pipeline, which share the micro-batches (default 1)",
+                "replicas": "of the pipeline, which share micro-batches (default: those of the partition)",
                 "microbatches": "of a step (default 8)",
                 "micro_batch": "samples of a micro-batch (default 8)",
                 "steps": "default 10",
@@ -113,9 +113,9 @@ def _run(arguments: Arguments) -> int:
         raise InputError("topology has no effect with --no-prediction; leave one of them out")
     if "partition" not in values:
         raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
-    placement = read_placement(Path(values["partition"]))
+    placement, replicas = read_placement(Path(values["partition"]))
     stages = len(set(placement.values()))
-    replicas = whole(values, "replicas", 1, least=1, most=_MOST_PROCESSES)
+    replicas = whole(values, "replicas", replicas, least=1, most=_MOST_PROCESSES)
     if micro_batches % replicas:
         raise InputError(
             f"replicas is {replicas}, which cannot share {micro_batches} micro-batches evenly; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dse.base.displays import Displayed
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, entries, listed, whole
+from dse.base.texts import counted
+from dse.base.units import format_duration_ns
 from dse.partition.files.output import read_labels
 from dse.partition.files.results import DeviceRow, comparison_text, device_rows, gap, text_of, to_json
 from dse.partition.objectives import evaluate
@@ -21,17 +23,39 @@ from dse.partition.problem.settings import Asked
 from dse.partition.problem.validation import validate
 from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
+from dse.partition.step import PipelineStep, step_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def partitioned(asked: Asked, values: Values) -> GraphPartition:
-    """Search with every partitioner that `values` name, and evaluate stored partitions.
+def partitioned(asked: Sequence[Asked], values: Values, *, shows_step: bool = False) -> GraphPartition:
+    """Answer the question for each number of replicas, and return the answer whose step is fastest.
+
+    With `shows_step` the answer has the step of a pipeline also where `values` ask for none.
 
     Raises:
         InputError: a wrong value, a key without effect, or constraints that no partition keeps.
     """
+    answers, problem = [], None
+    for one in asked:
+        try:
+            answer = _partitioned(one, values)
+            answers.append(replace(answer, step=step_of(one, answer.labels, values, is_shown=shows_step)))
+        except InputError as error:  # a share has not memory enough, or a single stage is left
+            problem = error
+    if not answers:
+        assert problem is not None
+        raise problem
+    if len(asked) == 1:
+        return answers[0]
+    compared = tuple((answer.asked.replicas, answer.step.data["step_ns"]) for answer in answers)
+    best = min(answers, key=lambda answer: answer.step.data["step_ns"])
+    return replace(best, steps_of_replicas=compared)
+
+
+def _partitioned(asked: Asked, values: Values) -> GraphPartition:
+    """Search with every partitioner that `values` name, and evaluate stored partitions."""
     limits = Limits(
         measure(values, "time_limit", None, above=True),
         whole(values, "seed", 0, most=MOST),
@@ -63,12 +87,15 @@ class GraphPartition(Displayed):
 
     `asked` is the question with its graph and devices. `found` has an answer of each partitioner that was
     asked, and each partition to compare, the least cost first. Costs under pipeline_bottleneck and latency
-    are in ns.
+    are in ns. `step` is that of the pipeline, where one is asked for. With replicas=auto,
+    `steps_of_replicas` has each number of replicas and its step in ns.
     """
 
     asked: Asked
     found: tuple[Partition, ...]
     notes: tuple[str, ...] = ()
+    step: PipelineStep = field(default_factory=PipelineStep)
+    steps_of_replicas: tuple[tuple[int, float], ...] = ()
 
     @property
     def best(self) -> Partition:
@@ -124,10 +151,20 @@ class GraphPartition(Displayed):
 
     def text(self) -> str:
         """Return the answer as `dse partition` prints it, with the comparison of several partitions."""
-        text = text_of(self.asked.problem, self.best, self.devices)
-        return (
-            text if len(self.found) == 1 else f"{text}\n\n{comparison_text(self.asked.problem, self.found)}"
-        )
+        texts = [text_of(self.asked.problem, self.best, self.devices)]
+        if len(self.found) > 1:
+            texts.append(comparison_text(self.asked.problem, self.found))
+        if self.asked.replicas > 1 or self.steps_of_replicas:
+            texts.append(self._replicas_text())
+        return "\n\n".join(texts)
+
+    def _replicas_text(self) -> str:
+        count, width = self.asked.replicas, self.asked.problem.devices.count
+        own = f"{counted(count, 'replica')} of the pipeline, each on {counted(width, 'device')}"
+        if not self.steps_of_replicas:
+            return own
+        steps = [f"{other}: {format_duration_ns(step)}" for other, step in self.steps_of_replicas]
+        return f"{own}; steps by replicas are {', '.join(steps)}"
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per device."""

@@ -15,7 +15,7 @@ from dse.partition.files.results import DeviceRow, devices_parquet, nodes_parque
 from dse.partition.page import render_page
 from dse.partition.problem.problem import Partition
 from dse.partition.problem.settings import Asked
-from dse.simulation.simulators import Recording
+from dse.partition.step import PipelineStep
 
 PARTITION, NODES, DEVICES, PAGE, TRACE = (
     "partition.json",
@@ -34,6 +34,7 @@ def stored(asked: Asked, found: Sequence[Partition], step: Mapping[str, Any]) ->
         **to_json(asked.problem, best),
         "graph": asked.source.name,
         "devices": asked.problem.devices.count,
+        **({"replicas": asked.replicas} if asked.replicas > 1 else {}),
         "operators": {
             name: device for names, device in zip(members, best.labels, strict=True) for name in names
         },
@@ -47,8 +48,7 @@ def write_folder(
     asked: Asked,
     found: Sequence[Partition],
     rows: Sequence[DeviceRow],
-    step: dict[str, Any],
-    trace: str,
+    step: PipelineStep,
 ) -> None:
     """Write everything about partitions, the best of which comes first; an old trace goes.
 
@@ -58,11 +58,11 @@ def write_folder(
     files = {
         NODES: nodes_parquet(asked.problem, found),
         DEVICES: devices_parquet(rows),
-        PAGE: render_page(asked.source, asked.problem, found[0], rows, step).encode(),
-        PARTITION: (json.dumps(stored(asked, found, step), indent=1) + "\n").encode(),
+        PAGE: render_page(asked.source, asked.problem, found[0], rows, step.data).encode(),
+        PARTITION: (json.dumps(stored(asked, found, step.data), indent=1) + "\n").encode(),
     }
-    if trace:
-        files[TRACE] = trace.encode()
+    if step.timeline:
+        files[TRACE] = step.timeline.encode()
     write_files(folder, files.items(), [TRACE])
 
 
@@ -78,13 +78,3 @@ def read_labels(path: Path, nodes: int) -> tuple[int, ...]:
     if len(labels) != nodes:
         raise InputError(f"{path}: has {len(labels)} labels, but the graph has {nodes} nodes")
     return tuple(labels)
-
-
-def bars_of(recording: Recording) -> list[list[Any]]:
-    """Return computation by rank: [rank, [[start ns, end ns, name], …]], without ranks that only wait."""
-    found = []
-    for entry in recording.ranks:
-        bars = [[n.start_ns, n.end_ns, n.name] for n in entry.nodes if n.kind == "compute"]
-        if len(bars) > 1:
-            found += [[rank, bars] for rank in entry.members]
-    return sorted(found)

@@ -86,7 +86,7 @@ class Layers:
         return stage_memory(self.model, self.plan_of(labels), self.cluster)
 
     def step(self, labels: Sequence[int]) -> dict[str, Any]:
-        """Return the predicted step of a partition, as `dse.partition.files.output` describes it."""
+        """Return the predicted step of a partition, as `dse.partition.step` describes it."""
         plan = self.plan_of(labels)
         whole = predict(self.model, plan, self.cluster)
         found = step_details(self.model, plan, self.cluster)

@@ -25,7 +25,7 @@ def render_page(
 ) -> str:
     """Return the page of a partition; it loads nothing, and runs without a network.
 
-    `step` is the simulated step as `dse.partition.files.output` describes it; empty if there is none.
+    `step` is the simulated step as `dse.partition.step` describes it; empty if there is none.
     """
     drawings = levels(source, problem.graph, found.labels)
     environment = template_environment(TEMPLATES)

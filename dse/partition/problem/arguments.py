@@ -56,9 +56,13 @@ SEARCH_KEYS = {
     "seed": "of everything random (default 0)",
     "restarts": "starts of a search that starts again (default: its own)",
 }
-OUTPUT_KEYS = {
+STEP_KEYS = {
     "schedule": "of the pipeline whose step is simulated: 1f1b (default), gpipe or zb-h1",
     "microbatches": "of that step (default 8)",
+    "replicas": "of the pipeline, each on an equal share of the devices; auto: those whose step is fastest "
+    "(default 1; pipeline_bottleneck)",
+}
+OUTPUT_KEYS = {
     "format": "table (default), json, or csv: the devices; Parquet files are written by -o",
 }
 KEYS = {
@@ -66,6 +70,7 @@ KEYS = {
     "devices": DEVICE_KEYS,
     "weights and memory": WEIGHT_KEYS,
     "search": SEARCH_KEYS,
+    "step": STEP_KEYS,
     "output": OUTPUT_KEYS,
 }
 GROUPS = ("model", "system", "strategy")

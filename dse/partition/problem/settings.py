@@ -14,6 +14,7 @@ from dse.base.settings.values import Values, flag, one_of, whole
 from dse.base.texts import excerpt
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
+from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.layers import Layers
 from dse.partition.graphs.sources.source import (
     OPTIMIZERS,
@@ -28,10 +29,11 @@ from dse.partition.problem import arguments as texts
 from dse.partition.problem.arguments import Arguments
 from dse.partition.problem.devices import MOST_DEVICES, Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+from dse.partition.problem.replicas import replicas_of, share_of
 
 _OF_OPERATORS = {
     *("nodes", "dims", "micro_batch", "matrix", "speeds", "tflops", "memory_gbps", "weight", "optimizer"),
-    *("in_flight", "pinned", "together", "free_order", "schedule", "microbatches"),
+    *("in_flight", "pinned", "together", "free_order", "schedule", "microbatches", "replicas"),
 }
 TIMED = ("pipeline_bottleneck", "latency")
 _DEFAULT_TFLOPS = 1.0
@@ -41,7 +43,8 @@ _DEFAULT_TFLOPS = 1.0
 class Asked:
     """A problem, where it came from, and `is_time`: whether weights are known to be nanoseconds.
 
-    `layers` are those of a model whose step is predicted.
+    `layers` are those of a model whose step is predicted. Of several replicas of the pipeline the problem is
+    that of one, on its share of `everything`.
     """
 
     problem: PartitionProblem
@@ -50,6 +53,12 @@ class Asked:
     system: SystemSpec | None = None
     notes: tuple[str, ...] = ()
     layers: Layers | None = None
+    everything: Devices | None = None
+
+    @property
+    def replicas(self) -> int:
+        """How many replicas of the pipeline there are."""
+        return 1 if self.everything is None else self.everything.count // self.problem.devices.count
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,8 @@ class Composed:
     layers: Callable[[Sequence[str]], Layers | None]
 
 
-def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
-    """Return the problem that the keys describe.
+def asked_problems(arguments: Arguments, composed: Composed) -> list[Asked]:
+    """Return the problem that the keys describe; with replicas=auto, one for each number of replicas.
 
     Raises:
         InputError: a wrong value, a key without effect, a file that cannot be read, too many devices, or
@@ -76,7 +85,7 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
     values = arguments.values
     objective = one_of(values, "objective", OBJECTIVES)
     if (layers := _layers(arguments, composed, objective)) is not None:
-        return _of_layers(layers, values)
+        return [_of_layers(layers, values)]
     if arguments.strategy:
         raise InputError(
             f"{arguments.strategy[0]} has no effect here; strategies are of model=NAME with "
@@ -90,10 +99,23 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
     _require_count(source, devices.count, objective)
     weight = _weight(values, source, objective)
     rates, notes = _rates(values, source, rates, weight)
-    graph = model_graph(source, weight, rates, _memory(values, source, objective, devices))
-    _require_weights(source, graph.node_weights, objective, weight)
     is_time = objective in TIMED or (source.weights is None and weight == "time")
     _refuse_foreign(values, objective)
+    found = []
+    for replicas in replicas_of(values, devices):
+        own = share_of(devices, replicas)
+        graph = model_graph(source, weight, rates, _memory(values, source, objective, own))
+        _require_weights(source, graph.node_weights, objective, weight)
+        _require_effects(values, source, graph, objective, is_time=is_time)
+        problem = _problem(values, source, graph, own, objective)
+        everything = devices if replicas > 1 else None
+        found.append(Asked(problem, source, is_time, system, (*source.notes, *notes), everything=everything))
+    return found
+
+
+def _require_effects(
+    values: Values, source: Source, graph: ModelGraph, objective: str, *, is_time: bool
+) -> None:
     if "memory" in values and not graph.memory_bytes:
         raise InputError(
             f"memory={values['memory']} has no effect on {source.name}, whose nodes need no memory"
@@ -102,7 +124,12 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
         raise InputError(
             f"speeds={values['speeds']} has no effect on objective={objective} of weights that are no times"
         )
-    problem = PartitionProblem(
+
+
+def _problem(
+    values: Values, source: Source, graph: ModelGraph, devices: Devices, objective: str
+) -> PartitionProblem:
+    return PartitionProblem(
         graph,
         devices if graph.memory_bytes else replace(devices, memory_bytes=()),
         objective,
@@ -111,7 +138,6 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
         texts.measure(values, "imbalance", 0.03),
         flag(values, "free_order"),
     )
-    return Asked(problem, source, is_time, system, (*source.notes, *notes))
 
 
 def _layers(arguments: Arguments, composed: Composed, objective: str) -> Layers | None:
@@ -337,6 +363,10 @@ def _memory(values: Values, source: Source, objective: str, devices: Devices) ->
 
 
 def _refuse_foreign(values: Values, objective: str) -> None:
-    for key, of in (("imbalance", "process_mapping"), ("free_order", "pipeline_bottleneck")):
+    for key, of in (
+        ("imbalance", "process_mapping"),
+        ("free_order", "pipeline_bottleneck"),
+        ("replicas", "pipeline_bottleneck"),
+    ):
         if key in values and objective != of:
             raise InputError(f"{key}={values[key]} has no effect on objective={objective}; it is for {of}")

@@ -13,18 +13,21 @@ from dse.partition.graphs.sources.torch_graph import is_operator, maker_of
 from dse.partition.graphs.steps import stage_order
 
 
-def read_placement(path: Path) -> dict[str, int]:
-    """Return the device of each operator, from the partition.json of a `graph=torch:MODEL`.
+def read_placement(path: Path) -> tuple[dict[str, int], int]:
+    """Return the device of each operator, and the replicas, of the partition.json of a `graph=torch:MODEL`.
 
     Raises:
         InputError: the file has none.
     """
-    found = load_json_object(path).get("operators")
+    stored = load_json_object(path)
+    found, replicas = stored.get("operators"), stored.get("replicas", 1)
     if not isinstance(found, dict) or not all(type(device) is int for device in found.values()):
         raise InputError(
             f"{path}: has no operators with devices; make it with dse partition graph=torch:MODEL -o"
         )
-    return found
+    if type(replicas) is not int or replicas < 1:
+        raise InputError(f"{path}: replicas is {excerpt(repr(replicas))}; it must be a number from 1")
+    return found, replicas
 
 
 def stages_of(traced: Any, placement: Mapping[str, int]) -> dict[str, int]:

@@ -1,0 +1,120 @@
+"""The step of a partitioned model: simulated with every message on its link, or predicted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.settings.values import Values
+from dse.base.units import duration_range, format_duration_ns
+from dse.partition.graphs.layers import Layers
+from dse.partition.problem.replicas import averaging_ns, micro_batches_of
+from dse.partition.problem.settings import Asked
+from dse.simulation.simulators import Recording
+
+
+@dataclass(frozen=True)
+class PipelineStep:
+    """A step as plain data, with `step_ns`, and its timeline for Perfetto; both empty where none is known."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    timeline: str = ""
+
+    def text(self) -> str:
+        """Return it as a sentence."""
+        step, made = self.data, " by the engine"
+        if "range_s" in step:
+            ends = [1e9 * end for end in step["range_s"] or ()]
+            made = f"{f' (80 %: {duration_range(*ends)})' if ends else ''}, predicted (fidelity=realistic)"
+        return (
+            f"a step with {step['schedule']} and {step['micro_batches']} micro-batches takes "
+            f"{format_duration_ns(step['step_ns'])}{made}; (m - 1) max + sum, without messages, is "
+            f"{format_duration_ns(step['closed_form_ns'])}; backward takes {step['backward']:.3g} times "
+            "forward"
+        )
+
+
+def step_of(asked: Asked, labels: Sequence[int], values: Values, *, is_shown: bool) -> PipelineStep:
+    """Return the step of a partition where one is asked for, or is to be shown and can be.
+
+    Raises:
+        InputError: a step is asked for, but weights are no times, or no pipeline can run it.
+    """
+    if asked.layers is not None:
+        return _predicted(asked.layers, labels)
+    wanted = [key for key in ("schedule", "microbatches", "replicas") if key in values]
+    is_pipeline = asked.problem.objective == "pipeline_bottleneck"
+    if wanted and not asked.is_time and asked.source.weights is None:
+        raise InputError(
+            f"{wanted[0]}={values[wanted[0]]} has no effect: weights are no times; write weight=time"
+        )
+    if not wanted and not (is_pipeline and is_shown and len(set(labels)) > 1):
+        return PipelineStep()
+    return simulated_step(asked, labels, values)
+
+
+def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> PipelineStep:
+    """Run a step of one replica on the engine; then all replicas average their gradients.
+
+    Raises:
+        InputError: as `dse.partition.graphs.steps.simulate_step`.
+    """
+    from dse.answers.timelines import write_timeline
+    from dse.partition.graphs.steps import closed_form_ns, simulate_step, stage_graph
+
+    problem, schedule = asked.problem, values.get("schedule", "1f1b")
+    micro_batches = micro_batches_of(values) // asked.replicas
+    stages = stage_graph(problem.graph, labels, problem.devices.speeds, asked.source.backward)
+    if asked.everything is not None:
+        stages = replace(stages, after_ns=_averaging_ns(asked, labels, stages.device_of))
+    recording = simulate_step(stages, schedule, micro_batches, asked.system or problem.devices)
+    text = io.StringIO()
+    about = {"graph": asked.source.name, "schedule": schedule, "micro-batches": str(micro_batches)}
+    write_timeline(recording, text, None, about)
+    devices = range(problem.devices.count) if asked.system else stages.device_of
+    ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
+    data = {
+        "schedule": schedule,
+        "micro_batches": micro_batches,
+        "step_ns": max(ends),
+        "closed_form_ns": closed_form_ns(stages, micro_batches),
+        "backward": stages.backward,
+        "bars": [[devices[rank], bars] for rank, bars in _bars_of(recording)],
+    }
+    return PipelineStep(data, text.getvalue())
+
+
+def _averaging_ns(asked: Asked, labels: Sequence[int], order: Sequence[int]) -> tuple[float, ...]:
+    held = dict.fromkeys(order, 0.0)
+    for operator, label in zip(asked.source.operators, labels, strict=True):
+        held[label] += operator.parameter_bytes
+    assert asked.everything is not None
+    width = asked.problem.devices.count
+    return tuple(averaging_ns(asked.everything, width, device, held[device]) for device in order)
+
+
+def _predicted(layers: Layers, labels: Sequence[int]) -> PipelineStep:
+    from dse.answers.timelines.pipeline import write_operations
+
+    step, text = layers.step(labels), io.StringIO()
+    operations = layers.operations(labels)
+    about = {"graph": layers.model.name, "schedule": step["schedule"]}
+    write_operations(operations, layers.plan.pp, text, about=about)
+    bars: list[list[Any]] = [[stage, []] for stage in range(layers.plan.pp)]
+    for one in operations:
+        name = one.kind if one.micro_batch is None else f"{one.kind} {one.micro_batch}"
+        bars[one.stage][1].append([round(1e9 * one.start_s), round(1e9 * one.end_s), name])
+    return PipelineStep({**step, "bars": bars}, text.getvalue())
+
+
+def _bars_of(recording: Recording) -> list[list[Any]]:
+    """Return computation by rank: [rank, [[start ns, end ns, name], …]], without ranks that only wait."""
+    found = []
+    for entry in recording.ranks:
+        bars = [[n.start_ns, n.end_ns, n.name] for n in entry.nodes if n.kind == "compute"]
+        if len(bars) > 1:
+            found += [[rank, bars] for rank in entry.members]
+    return sorted(found)
