@@ -78,11 +78,15 @@ class Compared:
 
     @property
     def memory_verdict(self) -> Verdict | None:
-        """Whether the predicted peak fits, which it did; None without a prediction."""
+        """Whether the predicted peak fits, which it did; None without a prediction.
+
+        None as well where a row does not say what is recomputed, and does not fit with nothing recomputed.
+        """
         if not self.is_expressible:
             return None
         capacity = accelerator(self.row.gpu, "gpu").usable_memory_bytes
-        return verdict(self.peak_memory_bytes, capacity, margin_of(framework_of(self.row)[0]))
+        found = verdict(self.peak_memory_bytes, capacity, margin_of(framework_of(self.row)[0]))
+        return None if found == "does not fit" and not self.row.recompute else found
 
 
 Predictor = Callable[[MeasuredRow], "tuple[Prediction, tuple[str, ...]]"]

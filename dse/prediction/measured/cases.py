@@ -165,7 +165,8 @@ def _graphs(row: MeasuredRow) -> str:
 
 
 def _offload(row: MeasuredRow) -> str:
-    kind = row.offload.lower() or "none"
+    noted = "activations" if "host offload of activations" in row.notes.lower() else "none"
+    kind = row.offload.lower() or noted
     if found := re.fullmatch(r"activations of (\d{1,4}) layers to cpu", kind):
         kind = f"activations-{found[1]}"
     if not AXIS["offload"].accepts(kind):

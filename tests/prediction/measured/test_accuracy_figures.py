@@ -172,3 +172,9 @@ def test_the_page_is_one_file_with_a_dot_a_row_and_harmless_texts() -> None:
     assert "<d>" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert "prefers-color-scheme:dark" in page
+
+
+def test_a_row_that_does_not_say_what_is_recomputed_is_not_said_not_to_fit() -> None:
+    rows = [replace(ROW, id="unknown"), replace(ROW, id="none", recompute="none")]
+    compared = compare(rows, lambda _: (prediction(1.0, memory_gib=400.0), ()))
+    assert [one.memory_verdict for one in compared] == [None, "does not fit"]

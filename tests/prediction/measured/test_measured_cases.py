@@ -120,6 +120,7 @@ def test_experts_have_the_tensor_degree_that_the_row_states() -> None:
 def test_offload_of_some_layers_is_that_of_their_activations() -> None:
     assert case_of(replace(ROW, offload="optimizer")).plan.offload == "optimizer"
     assert case_of(replace(ROW, offload="activations of 20 layers to CPU")).plan.offload == "activations-20"
+    assert case_of(replace(ROW, notes="JAX; host offload of activations")).plan.offload == "activations"
     with pytest.raises(Inexpressible, match=r"^offload is 'weights', which is not modelled"):
         case_of(replace(ROW, offload="weights"))
 
