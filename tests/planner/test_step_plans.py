@@ -15,7 +15,7 @@ from step_problems import small_step_problems, step_problem
 from dse.inputs.accelerators import TierSpec, accelerator, cluster
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import document
-from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.costs.step import StepRule
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.steps import StepInputs, StepType, way_of, way_words

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from dse.inputs.accelerators.accelerator import CALIBRATED_BY_USER, Accelerator
 from dse.inputs.accelerators.algorithms import BY_TIERS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
@@ -15,7 +16,7 @@ from dse.prediction.intervals.interval import Interval, interval_of
 from dse.prediction.intervals.kinds import kind_of
 from dse.prediction.steps.batch import Case, predict_columns
 from dse.prediction.steps.checks import value_problem
-from dse.prediction.steps.fitted import fit_notes
+from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS, Prediction
 
@@ -109,3 +110,15 @@ def notes_of(case: Case, interval: Interval | None) -> tuple[str, ...]:
         if chosen in BY_TIERS and ranks > 1:
             found.append(f"collectives of {kind} are {chosen}: their time was compared with no measured step")
     return tuple(found)
+
+
+def fit_notes(accelerator: Accelerator, plan: Plan, interval: Interval | None) -> list[str]:
+    """Return notes on an interval, and on constants of the user's own or of a type that no unseen run had."""
+    notes = [interval.note] if interval else []
+    is_own = accelerator.calibration.startswith(CALIBRATED_BY_USER)
+    if is_own or (accelerator.calibration and not (interval and interval.knows_accelerator)):
+        notes.append(accelerator.calibration)
+    framework = framework_named(plan.framework)
+    if framework.calibration.startswith("starting value"):
+        notes.append(f"the launch time of {framework.name} is a {framework.calibration}")
+    return notes

@@ -11,9 +11,8 @@ from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.prediction.intervals.interval import Interval
 from dse.prediction.intervals.kinds import Kind
-from dse.prediction.steps.fitted import fit_notes
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
+from dse.prediction.steps.predict import fit_notes, predict
 
 MODEL = ModelSpec(
     "small", 32000, 32000, 2048, 8192, 16, 4096, 64, 16, num_kv_heads=8, gated_mlp=True, fidelity="realistic"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 from dse.partition.files.answers import Task, same_cost
+from dse.partition.graphs.merged import Merged
 from dse.partition.objectives import COSTS
 from dse.partition.problem.capacity import infeasible
 from dse.partition.problem.problem import OBJECTIVES, Partition, PartitionProblem
@@ -14,7 +16,6 @@ from dse.partition.search.cut_bounds import EFFORT, cut_bound
 from dse.partition.search.partitioner import Limits, Partitioner
 from dse.partition.search.partitioners.chains import chain_order, row_order, sharding_of_a_row
 from dse.partition.search.partitioners.multilevel import multilevel
-from dse.partition.search.partitioners.start import start_of
 
 # Branch and bound is a recursion over nodes.
 _MOST_NODES = 3000
@@ -166,3 +167,18 @@ class Exact(Partitioner):
             raise infeasible(task.merged, proven=complete)
         bound = max(bound, min(known_bound, COSTS[problem.objective](problem, best)))
         return task.answer(best, bound, ("branch and bound" if complete else "stopped at the time limit",))
+
+
+# So many assignments the search goes through faster than a start is made.
+_FEW = 10_000
+_RESTARTS = 40
+
+
+def start_of(merged: Merged, limits: Limits, passed_s: float = 0.0) -> tuple[int, ...]:
+    """Return labels, or nothing if none was found or none is needed; takes a third of the time left."""
+    if merged.problem.devices.count ** min(merged.problem.graph.nodes, 64) <= _FEW:
+        return ()
+    third = None if limits.time_limit_s is None else max(0.0, limits.time_limit_s - passed_s) / 3
+    return multilevel(
+        merged, dataclasses.replace(limits, time_limit_s=third, restarts=limits.restarts or _RESTARTS)
+    )

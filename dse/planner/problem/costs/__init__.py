@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.infeasible import Infeasible
-from dse.planner.problem.costs.price_rule import PriceRule
+from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
 from dse.planner.problem.costs.rule import PricingRule
 from dse.planner.problem.keys import COST_MODELS
 from dse.planner.problem.plan import ClusterPlan, PlanCost

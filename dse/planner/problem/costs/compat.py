@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dse.base.errors import InputError
 from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
 from dse.planner.problem.costs.shares import shares, slices
 from dse.planner.problem.plan import PlanCost, StageCost

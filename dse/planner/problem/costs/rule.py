@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.infeasible import Infeasible
-from dse.planner.problem.costs.price_rule import PriceRule
+from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
 from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem.problem import PlanProblem

@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.infeasible import Infeasible
-from dse.planner.problem.costs.price_rule import PriceRule
+from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
 from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem.ranks import stage_types
 from dse.planner.problem.steps import StepInputs, StepType, layer_way, way_of

@@ -28,7 +28,7 @@ from dse.base.errors import InputError
 from dse.base.texts import counted
 from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.cluster import Host
-from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
 from dse.planner.problem.costs.shares import shares, slices

@@ -8,7 +8,7 @@ from dse.base.cancellation import current_cancellation
 from dse.base.errors import SimulationError
 from dse.native import _engine
 from dse.planner.problem.costs import price
-from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.plan import ClusterPlan, PlanCost
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.simulation.effects import (

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.costs.rule import Placement, PricingRule, placements
 from dse.planner.problem.costs.strict import GIB, StrictRule
