@@ -23,10 +23,10 @@ foreach(source ${DSE_ENGINE_SOURCES})
     list(APPEND solvers ${source})
   endif()
 endforeach()
-set_source_files_properties(  # these speak of operators with the same short names
+set_source_files_properties(  # these speak of operators with short names that others use for types
   src/simulation/workloads/attention_table.cpp src/simulation/workloads/block_tables.cpp
   src/simulation/workloads/feed_forward_table.cpp
-  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  PROPERTIES UNITY_GROUP tables)
 list(REMOVE_ITEM DSE_ENGINE_SOURCES ${cold} ${pages} ${solvers})
 set_target_properties(dse_engine PROPERTIES SOURCES "${DSE_ENGINE_SOURCES}" UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 # Without <functional> and <memory>, which few sources need and which add half to a precompiled header of 40 MB.

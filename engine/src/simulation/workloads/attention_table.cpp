@@ -9,19 +9,15 @@ namespace {
 
 using namespace kinds;
 
-constexpr When kStageRec = {.any_of = kStageRecompute};
-constexpr When kFullRec = {.any_of = kFullRecompute};
 constexpr When kNonlinearRec = {.all_of = kNonlinear, .any_of = kAnyRecompute};
-constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
 constexpr When kProjects = {.all_of = kProjection};
-constexpr When kIsNonlinear = {.all_of = kNonlinear};
-// A mask that recompute makes again is not written in the forward pass: it would not be read.
-constexpr When kMasks = {.all_of = kNonlinear, .none_of = kAnyRecompute};
-constexpr When kProjectionMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
-constexpr When kGathersJustInTime = {.any_of = kJustInTime};
-constexpr When kGathered = {.all_of = kJustInTime};
-constexpr When kScattered = {.all_of = kOptimizer | kShardedWeights};
-constexpr When kGathersOnce = {.all_of = kShared};
+constexpr When kSoftmaxMasks = {.all_of = kNonlinear, .none_of = kAnyRecompute};
+constexpr When kHasProjection = {.any_of = kProjection};
+constexpr When kProjectionGathered = {.all_of = kJustInTime | kProjection};
+constexpr When kProjectionScattered = {.all_of = kOptimizer | kShardedWeights, .any_of = kProjection};
+constexpr When kProjectionFullRec = {.all_of = kProjection, .any_of = kFullRecompute};
+constexpr When kScoresRec = {.any_of = kStageRecomputeReplicated | kSelectiveRecompute};
+constexpr When kShardedStageRec = {.any_of = kStageRecomputeSharded};
 
 constexpr std::array kAttention = {
     OperatorRow{.name = "x", .kind = T, .result = "BSm"},
@@ -43,43 +39,22 @@ constexpr std::array kAttention = {
     OperatorRow{"qk", M, "q", "BQdh", "k", "BSdg", "BQSh", "d"},
     OperatorRow{"softmax", E, "qk", "BQSh", "", "", "BQSh", "", "", kIsNonlinear},
     OperatorRow{"drop", A, "softmax", "BQSh", "", "", "BQSh", "", "", kIsNonlinear},
-    OperatorRow{"mask", D, "drop", "BQSh", "", "", "BQSh", "", "", kMasks, "", 1},
+    OperatorRow{"mask", D, "drop", "BQSh", "", "", "BQSh", "", "", kSoftmaxMasks, "", 1},
     OperatorRow{"qkv", M, "drop", "BQSh", "v", "BSdg", "BQdh", "S"},
     OperatorRow{"qkv_reshape", R, "qkv", "BSdh", "", "BSm", "BSm"},
-    OperatorRow{"wo_all", G, "wo", "", "", "", "mM", "", "", {.all_of = kJustInTime | kProjection}, "ahead"},
+    OperatorRow{"wo_all", G, "wo", "", "", "", "mM", "", "", kProjectionGathered, "ahead"},
     OperatorRow{"proj", M, "qkv_reshape", "BSm", "wo_all", "mM", "BSM", "m", "", kProjects},
     OperatorRow{"proj_drop", A, "proj", "BSm", "", "", "BSm", "", "", kIsNonlinear},
-    OperatorRow{"proj_mask", D, "proj_drop", "BSm", "", "", "BSm", "", "", kProjectionMasks, "", 1},
+    OperatorRow{"proj_mask", D, "proj_drop", "BSm", "", "", "BSm", "", "", kMasks, "", 1},
     OperatorRow{"res", A, "proj_drop", "BSm", "x", "BSm", "BSm"},
     OperatorRow{"norm", E, "res", "BSm", "", "", "BSm"},
     // Recompute, and what it shares with the backward pass: gathered weights and inputs.
-    OperatorRow{"x_again",
-                G,
-                "x",
-                "",
-                "",
-                "",
-                "BSM",
-                "",
-                "",
-                {.all_of = kShared, .none_of = kFullRecompute},
-                "d_res"},
-    OperatorRow{"x_again",
-                G,
-                "x",
-                "",
-                "",
-                "",
-                "BSM",
-                "",
-                "",
-                {.all_of = kShared, .any_of = kFullRecompute},
-                "layer_gradient"},
+    OperatorRow{"x_again", G, "x", "", "", "", "BSM", "", "", kSharedAgain, "d_res"},
+    OperatorRow{"x_again", G, "x", "", "", "", "BSM", "", "", kSharedFullRec, "layer_gradient"},
     OperatorRow{"wq_again", G, "wq", "", "", "", "Mdh", "", "", kGathered, "behind"},
     OperatorRow{"wk_again", G, "wk", "", "", "", "Mdg", "", "", kGathered, "behind"},
     OperatorRow{"wv_again", G, "wv", "", "", "", "Mdg", "", "", kGathered, "behind"},
-    OperatorRow{
-        "wo_again", G, "wo", "", "", "", "mM", "", "", {.all_of = kJustInTime | kProjection}, "behind"},
+    OperatorRow{"wo_again", G, "wo", "", "", "", "mM", "", "", kProjectionGathered, "behind"},
     OperatorRow{"q_recomp", M, "x_again", "BSM", "wq_again", "Mdh", "BSdh", "M", "", kStageRec, "d_res"},
     OperatorRow{"k_recomp", M, "x_again", "BSM", "wk_again", "Mdg", "BSdg", "M", "", kStageRec, "d_res"},
     OperatorRow{"v_recomp", M, "x_again", "BSM", "wv_again", "Mdg", "BSdg", "M", "", kStageRec, "d_res"},
@@ -89,44 +64,16 @@ constexpr std::array kAttention = {
                 "layer_gradient"},
     OperatorRow{"v_recomp", M, "x_again", "BSM", "wv_again", "Mdg", "BSdg", "M", "", kFullRec,
                 "layer_gradient"},
-    OperatorRow{"qk_recomp",
-                M,
-                "q'",
-                "BQdh",
-                "k'",
-                "BSdg",
-                "BQSh",
-                "d",
-                "",
-                {.any_of = kStageRecomputeReplicated | kSelectiveRecompute},
-                "d_res"},
-    OperatorRow{"qk_recomp",
-                M,
-                "q",
-                "BQdh",
-                "k",
-                "BSdg",
-                "BQSh",
-                "d",
-                "",
-                {.any_of = kStageRecomputeSharded},
-                "d_res"},
+    OperatorRow{"qk_recomp", M, "q'", "BQdh", "k'", "BSdg", "BQSh", "d", "", kScoresRec, "d_res"},
+    OperatorRow{"qk_recomp", M, "q", "BQdh", "k", "BSdg", "BQSh", "d", "", kShardedStageRec, "d_res"},
     OperatorRow{"qk_recomp", M, "q'", "BQdh", "k'", "BSdg", "BQSh", "d", "", kFullRec},
     OperatorRow{"softmax_recomp", E, "qk'", "BQSh", "", "", "BQSh", "", "", kNonlinearRec},
     OperatorRow{"drop_recomp", A, "softmax'", "BQSh", "", "", "BQSh", "", "", kNonlinearRec},
     OperatorRow{"mask_recomp", D, "drop_recomp", "BQSh", "", "", "BQSh", "", "", kNonlinearRec, "", 1},
     OperatorRow{"qkv_recomp", M, "drop'", "BQSh", "v'", "BSdg", "BQdh", "S", "", kFullRec},
     OperatorRow{"qkv_reshape_recomp", R, "qkv'", "BSdh", "", "BSm", "BSm", "", "", kFullRec},
-    OperatorRow{"proj_recomp",
-                M,
-                "qkv_reshape'",
-                "BSm",
-                "wo_again",
-                "mM",
-                "BSM",
-                "m",
-                "",
-                {.all_of = kProjection, .any_of = kFullRecompute}},
+    OperatorRow{"proj_recomp", M, "qkv_reshape'", "BSm", "wo_again", "mM", "BSM", "m", "",
+                kProjectionFullRec},
     OperatorRow{"proj_drop_recomp", A, "proj'", "BSm", "", "", "BSm", "", "", kNonlinearFullRec},
     OperatorRow{"proj_mask_recomp", D, "proj_drop_recomp", "BSm", "", "", "BSm", "", "", kNonlinearFullRec,
                 "", 1},
@@ -138,26 +85,8 @@ constexpr std::array kAttention = {
     OperatorRow{"d_res", E, "d_norm", "BSm", "res'", "BSm", "BSm", "", "", {.any_of = kNonlinear}},
     OperatorRow{"d_proj", A, "d_res", "BSm", "proj_mask'", "BSm", "BSm", "", "", kIsNonlinear},
     OperatorRow{"d_proj_all", G, "d_proj", "", "", "", "BSM", "", "", {.all_of = kShared | kProjection}},
-    OperatorRow{"d_wo",
-                M,
-                "qkv_reshape'",
-                "BSm",
-                "d_proj_all",
-                "BSM",
-                "mM",
-                "BS",
-                "",
-                {.any_of = kProjection}},
-    OperatorRow{"d_wo_shard",
-                G,
-                "d_wo",
-                "",
-                "",
-                "",
-                "mM",
-                "",
-                "mW",
-                {.all_of = kOptimizer | kShardedWeights, .any_of = kProjection}},
+    OperatorRow{"d_wo", M, "qkv_reshape'", "BSm", "d_proj_all", "BSM", "mM", "BS", "", kHasProjection},
+    OperatorRow{"d_wo_shard", G, "d_wo", "", "", "", "mM", "", "mW", kProjectionScattered},
     OperatorRow{"d_context", M, "d_proj_all", "BSM", "wo_again", "mM", "BSm", "M", "", kProjects},
     OperatorRow{"d_qkv_reshape", I, "d_context", "BSm", "", "", "BSm"},
     OperatorRow{"d_qkv", R, "d_qkv_reshape", "BSm", "", "BSdh", "BSdh"},

@@ -11,9 +11,8 @@ using namespace kinds;
 
 constexpr When kDense = {.none_of = kEmbeddingTable};
 constexpr When kTable = {.any_of = kEmbeddingTable};
-constexpr When kGathersJustInTime = {.any_of = kJustInTime};
-constexpr When kGathered = {.all_of = kJustInTime};
-constexpr When kScattered = {.all_of = kOptimizer | kShardedWeights};
+constexpr When kGathersAgain = {.all_of = kJustInTime, .none_of = kEmbeddingTable | kNoInputGradient};
+constexpr When kHasInputGradient = {.none_of = kEmbeddingTable | kNoInputGradient};
 
 constexpr std::array kInputEmbedding = {
     OperatorRow{.name = "x", .kind = T, .result = "BSi", .when = kDense},
@@ -28,27 +27,8 @@ constexpr std::array kInputEmbedding = {
     OperatorRow{"dw", M, "dy", "BSm", "x", "BSI", "Im", "BS", "", kDense},
     OperatorRow{"dw", X, "dy", "BSm", "x", "BS", "Im", "BS", "", kTable},
     OperatorRow{"dw_shard", G, "dw", "", "", "", "Im", "", "Um", kScattered},
-    OperatorRow{"w_again",
-                G,
-                "w",
-                "",
-                "",
-                "",
-                "Im",
-                "",
-                "",
-                {.all_of = kJustInTime, .none_of = kEmbeddingTable | kNoInputGradient},
-                "behind"},
-    OperatorRow{"dx",
-                M,
-                "dy",
-                "BSm",
-                "w_again",
-                "Im",
-                "BSI",
-                "m",
-                "",
-                {.none_of = kEmbeddingTable | kNoInputGradient}},
+    OperatorRow{"w_again", G, "w", "", "", "", "Im", "", "", kGathersAgain, "behind"},
+    OperatorRow{"dx", M, "dy", "BSm", "w_again", "Im", "BSI", "m", "", kHasInputGradient},
 };
 
 constexpr std::array kOutputEmbedding = {

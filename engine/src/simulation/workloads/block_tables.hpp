@@ -98,7 +98,7 @@ struct BlockTable {
 
 BlockTable block_table(BlockKind kind);
 
-/// The short names that tables use for kinds.
+/// The short names that tables use for kinds and for conditions.
 namespace kinds {
 inline constexpr auto T = OperatorKind::kSource;
 inline constexpr auto I = OperatorKind::kAlias;
@@ -110,6 +110,18 @@ inline constexpr auto G = OperatorKind::kBuffer;
 inline constexpr auto D = OperatorKind::kSideResult;
 inline constexpr auto L = OperatorKind::kLookup;
 inline constexpr auto X = OperatorKind::kScatter;
+inline constexpr When kStageRec = {.any_of = kStageRecompute};
+inline constexpr When kFullRec = {.any_of = kFullRecompute};
+inline constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
+inline constexpr When kIsNonlinear = {.all_of = kNonlinear};
+inline constexpr When kGathersJustInTime = {.any_of = kJustInTime};
+inline constexpr When kGathered = {.all_of = kJustInTime};
+inline constexpr When kScattered = {.all_of = kOptimizer | kShardedWeights};
+inline constexpr When kGathersOnce = {.all_of = kShared};
+inline constexpr When kSharedAgain = {.all_of = kShared, .none_of = kFullRecompute};
+inline constexpr When kSharedFullRec = {.all_of = kShared, .any_of = kFullRecompute};
+/// A mask that recompute makes again is not written in the forward pass: it would not be read.
+inline constexpr When kMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 }  // namespace kinds
 
 BlockTable attention_table();

@@ -9,20 +9,19 @@ namespace {
 
 using namespace kinds;
 
-constexpr When kStageRec = {.any_of = kStageRecompute};
-constexpr When kFullRec = {.any_of = kFullRecompute};
-constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
-constexpr When kIsNonlinear = {.all_of = kNonlinear};
-// A mask that recompute makes again is not written in the forward pass: it would not be read.
-constexpr When kMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 constexpr When kIsGated = {.all_of = kGated};
 constexpr When kHasGate = {.any_of = kGated};
 constexpr When kActivates = {.any_of = kNonlinear | kGated};
 constexpr When kActivatesPlainly = {.all_of = kNonlinear, .none_of = kGated};
-constexpr When kGathersJustInTime = {.any_of = kJustInTime};
-constexpr When kGathered = {.all_of = kJustInTime};
-constexpr When kScattered = {.all_of = kOptimizer | kShardedWeights};
-constexpr When kGathersOnce = {.all_of = kShared};
+constexpr When kHasPlainActivation = {.any_of = kNonlinear, .none_of = kGated};
+constexpr When kIsLinear = {.none_of = kNonlinear | kGated};
+constexpr When kPlainRec = {
+    .all_of = kNonlinear, .any_of = kStageRecompute | kFullRecompute, .none_of = kGated};
+constexpr When kGateRec = {.all_of = kGated, .any_of = kStageRecompute | kFullRecompute};
+constexpr When kGateStageRec = {.all_of = kGated, .any_of = kStageRecompute};
+constexpr When kGateFullRec = {.all_of = kGated, .any_of = kFullRecompute};
+constexpr When kGateGathered = {.all_of = kJustInTime, .any_of = kGated};
+constexpr When kGateScattered = {.all_of = kOptimizer | kShardedWeights, .any_of = kGated};
 
 constexpr std::array kFeedForward = {
     OperatorRow{.name = "x0", .kind = T, .result = "BSm"},
@@ -34,8 +33,7 @@ constexpr std::array kFeedForward = {
     // Forward; with a gate, x1 is its operand and x3 what it lets through.
     OperatorRow{"x0_all", G, "x0", "", "", "", "BSM", "", "", kGathersOnce},
     OperatorRow{"w1_all", G, "w1", "", "", "", "Mf", "", "", kGathered, "ahead"},
-    OperatorRow{
-        "w3_all", G, "w3", "", "", "", "Mf", "", "", {.all_of = kJustInTime, .any_of = kGated}, "ahead"},
+    OperatorRow{"w3_all", G, "w3", "", "", "", "Mf", "", "", kGateGathered, "ahead"},
     OperatorRow{"x1", M, "x0_all", "BSM", "w1_all", "Mf", "BSf", "M"},
     OperatorRow{"x3", M, "x0_all", "BSM", "w3_all", "Mf", "BSf", "M", "", kHasGate},
     OperatorRow{"act", E, "x1", "BSf", "", "", "BSf", "", "", kActivatesPlainly},
@@ -48,66 +46,17 @@ constexpr std::array kFeedForward = {
     OperatorRow{"res", A, "drop", "BSm", "x0", "BSm", "BSm"},
     OperatorRow{"norm", E, "res", "BSm", "", "", "BSm"},
     // Recompute, and what it shares with the backward pass: gathered weights and inputs.
-    OperatorRow{"x0_again",
-                G,
-                "x0",
-                "",
-                "",
-                "",
-                "BSM",
-                "",
-                "",
-                {.all_of = kShared, .none_of = kFullRecompute},
-                "dres"},
-    OperatorRow{
-        "x0_again", G, "x0'", "", "", "", "BSM", "", "", {.all_of = kShared, .any_of = kFullRecompute}},
+    OperatorRow{"x0_again", G, "x0", "", "", "", "BSM", "", "", kSharedAgain, "dres"},
+    OperatorRow{"x0_again", G, "x0'", "", "", "", "BSM", "", "", kSharedFullRec},
     OperatorRow{"w1_again", G, "w1", "", "", "", "Mf", "", "", kGathered, "behind"},
-    OperatorRow{
-        "w3_again", G, "w3", "", "", "", "Mf", "", "", {.all_of = kJustInTime, .any_of = kGated}, "behind"},
+    OperatorRow{"w3_again", G, "w3", "", "", "", "Mf", "", "", kGateGathered, "behind"},
     OperatorRow{"w2_again", G, "w2", "", "", "", "fM", "", "", kGathered, "behind"},
     OperatorRow{"x1_recomp", M, "x0_again", "BSM", "w1_again", "Mf", "BSf", "M", "", kStageRec, "dres"},
     OperatorRow{"x1_recomp", M, "x0_again", "BSM", "w1_again", "Mf", "BSf", "M", "", kFullRec},
-    OperatorRow{"x3_recomp",
-                M,
-                "x0_again",
-                "BSM",
-                "w3_again",
-                "Mf",
-                "BSf",
-                "M",
-                "",
-                {.all_of = kGated, .any_of = kStageRecompute},
-                "dres"},
-    OperatorRow{"x3_recomp",
-                M,
-                "x0_again",
-                "BSM",
-                "w3_again",
-                "Mf",
-                "BSf",
-                "M",
-                "",
-                {.all_of = kGated, .any_of = kFullRecompute}},
-    OperatorRow{"act_recomp",
-                E,
-                "x1'",
-                "BSf",
-                "",
-                "",
-                "BSf",
-                "",
-                "",
-                {.all_of = kNonlinear, .any_of = kStageRecompute | kFullRecompute, .none_of = kGated}},
-    OperatorRow{"act_recomp",
-                E,
-                "x1'",
-                "BSf",
-                "x3'",
-                "BSf",
-                "BSf",
-                "",
-                "",
-                {.all_of = kGated, .any_of = kStageRecompute | kFullRecompute}},
+    OperatorRow{"x3_recomp", M, "x0_again", "BSM", "w3_again", "Mf", "BSf", "M", "", kGateStageRec, "dres"},
+    OperatorRow{"x3_recomp", M, "x0_again", "BSM", "w3_again", "Mf", "BSf", "M", "", kGateFullRec},
+    OperatorRow{"act_recomp", E, "x1'", "BSf", "", "", "BSf", "", "", kPlainRec},
+    OperatorRow{"act_recomp", E, "x1'", "BSf", "x3'", "BSf", "BSf", "", "", kGateRec},
     OperatorRow{"x2_recomp", M, "act'", "BSf", "w2_again", "fM", "BSM", "f", "", kNonlinearFullRec},
     OperatorRow{"drop_recomp", A, "x2'", "BSm", "", "", "BSm", "", "", kNonlinearFullRec},
     OperatorRow{"mask_recomp", D, "drop_recomp", "BSm", "", "", "BSm", "", "", kNonlinearFullRec, "", 1},
@@ -121,26 +70,15 @@ constexpr std::array kFeedForward = {
     OperatorRow{"dx2_all", G, "dx2", "", "", "", "BSM", "", "", kGathersOnce},
     OperatorRow{"dw2", M, "dx2_all", "BSM", "act'", "BSf", "fM", "BS"},
     OperatorRow{"dw2_shard", G, "dw2", "", "", "", "fM", "", "fW", kScattered},
-    OperatorRow{
-        "dx1", M, "dx2_all", "BSM", "w2_again", "fM", "BSf", "M", "", {.none_of = kNonlinear | kGated}},
+    OperatorRow{"dx1", M, "dx2_all", "BSM", "w2_again", "fM", "BSf", "M", "", kIsLinear},
     OperatorRow{"dact", M, "dx2_all", "BSM", "w2_again", "fM", "BSf", "M", "", kActivates},
-    OperatorRow{
-        "dx1", E, "dact", "BSf", "x1'", "BSf", "BSf", "", "", {.any_of = kNonlinear, .none_of = kGated}},
+    OperatorRow{"dx1", E, "dact", "BSf", "x1'", "BSf", "BSf", "", "", kHasPlainActivation},
     OperatorRow{"dx1", E, "dact", "BSf", "x3'", "BSf", "BSf", "", "", kHasGate},
     OperatorRow{"dx3", E, "dact", "BSf", "x1'", "BSf", "BSf", "", "", kHasGate},
     OperatorRow{"dw1", M, "dx1", "BSf", "x0_again", "BSM", "Mf", "BS"},
     OperatorRow{"dw3", M, "dx3", "BSf", "x0_again", "BSM", "Mf", "BS", "", kHasGate},
     OperatorRow{"dw1_shard", G, "dw1", "", "", "", "Mf", "", "Wf", kScattered},
-    OperatorRow{"dw3_shard",
-                G,
-                "dw3",
-                "",
-                "",
-                "",
-                "Mf",
-                "",
-                "Wf",
-                {.all_of = kOptimizer | kShardedWeights, .any_of = kGated}},
+    OperatorRow{"dw3_shard", G, "dw3", "", "", "", "Mf", "", "Wf", kGateScattered},
     OperatorRow{"dx00", I, "dres", "BSm", "", "", "BSm"},
     OperatorRow{"dx01", M, "dx1", "BSf", "w1_again", "Mf", "BSM", "f"},
     OperatorRow{"dx03", M, "dx3", "BSf", "w3_again", "Mf", "BSM", "f", "", kHasGate},
