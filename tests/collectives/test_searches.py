@@ -59,8 +59,8 @@ def test_every_rule_makes_valid_schedules(
     problem = Problem(
         graph, Collective("all_gather", graph.npus, k), Fraction(MIB), LinkModel(occupancy=occupancy)
     )
-    columns, _ = _solvers.search_restarts(problem.native, numbered(((approach, rule),)), 5, 2, 0, None, None)
-    assert faults(problem, columns) == []
+    found, _ = _solvers.search_restarts(problem.native, numbered(((approach, rule),)), 5, 2, 0, None, None)
+    assert faults(problem, found.take_columns()) == []
 
 
 @settings(max_examples=30, deadline=None)
@@ -76,7 +76,8 @@ def test_searches_go_on_from_chunks_that_come_late_and_links_that_are_not_free(
     native = problem.native.resumed((nodes, chunks), at, free)
     late = dict(zip(zip(nodes.tolist(), chunks.tolist(), strict=True), at.tolist(), strict=True))
     for variant in (("forward", "oldest"), ("arrival", "needed"), ("routes", "oldest")):
-        columns, _ = _solvers.search_restarts(native, numbered((variant,)), 0, 1, 0, None, None)
+        found, _ = _solvers.search_restarts(native, numbered((variant,)), 0, 1, 0, None, None)
+        columns = found.take_columns()
         assert faults(problem, columns, dict(late)) == []
         assert all(columns[2] >= free[columns[0]])
         better, _ = _solvers.search_improve(native, *columns, 0, 20, 0, None, None)
@@ -170,10 +171,10 @@ def test_switches_store_and_forward(search: Synthesizer) -> None:
 def test_schedules_found_know_their_time_and_size_before_their_columns(rule: Rule) -> None:
     problem = all_gather(grid(4, 4), 2)
     asked = numbered((("forward", rule),)), 5, 2, 0, None, None
-    columns, runs = _solvers.search_restarts(problem.native, *asked)
-    found, found_runs = _solvers.find_restarts(problem.native, *asked)
+    found, again = (_solvers.search_restarts(problem.native, *asked)[0] for _ in range(2))
+    columns = again.take_columns()
     schedule, read = Schedule.found(problem, found), Schedule.of(problem, *columns)
-    assert (len(schedule), schedule.time_ps, found_runs) == (len(columns[0]), read.time_ps, runs)
+    assert (len(schedule), schedule.time_ps) == (len(columns[0]), read.time_ps)
     for name in ("link", "chunk", "start_ps", "reduce"):
         assert (getattr(schedule, name) == getattr(read, name)).all()
     assert len(schedule) == len(schedule.link) == 16 * 15 * 2

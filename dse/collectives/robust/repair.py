@@ -222,9 +222,10 @@ def _filled(part: Schedule, after: Problem, failure: Failure, effort: Effort) ->
     )
     variants = _SPREADING if is_spread_by_wants(broken) else _RELAYING
     with limited(effort) as cancellation:
-        (link, chunk, start), _ = solvers.search_restarts(
+        found, _ = solvers.search_restarts(
             resumed, numbered(variants), effort.seed, effort.trials, effort.enough_ps, cancellation, None
         )
+    link, chunk, start = found.take_columns()
     numbers: NDArray[np.int32] = np.flatnonzero(~failure.links).astype(np.int32)
     made = Schedule.of(
         after,

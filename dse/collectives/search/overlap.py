@@ -313,10 +313,10 @@ def _copies(
 
     chunks = np.arange(problem.collective.chunks, dtype=np.int32)
     state = halves(problem)[1].native.resumed((roots, chunks), ready_ps, free_from_ps)
-    columns, _ = solvers.search_restarts(
+    found, _ = solvers.search_restarts(
         state, numbered(_VARIANTS), seed, len(_VARIANTS), enough_ps, None, lambda *_: None
     )
-    link, chunk, start_ps = columns
+    link, chunk, start_ps = found.take_columns()
     return link, chunk, start_ps
 
 

@@ -133,7 +133,19 @@ Found find(std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
     return search(effort, checkpoint);
 }
 
-/// The same, as columns.
+/// The same of a search that sums: columns, which sends are sums, and how many runs found them.
+template <typename Search>
+auto sums_by(const dse::Cancellation* cancellation, const Search& search) {
+    const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+    FoundSums found;
+    {
+        const nb::gil_scoped_release release;
+        found = search(checkpoint);
+    }
+    return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums, found.trials);
+}
+
+/// The same as `find`, as columns.
 template <typename Search>
 std::pair<SendColumns, std::uint32_t> found_by(std::uint64_t seed, std::uint32_t trials,
                                                Picoseconds enough_ps, const dse::Cancellation* cancellation,
@@ -149,7 +161,7 @@ void bind_synthesis_search(nb::module_& m) {
         .def_prop_ro("time_ps", [](const FoundSends& found) { return found.sends.time; })
         .def("take_columns", &FoundSends::take_columns);
     m.def(
-        "find_restarts",
+        "search_restarts",
         [](const Problem& problem, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& variants,
            std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
            const dse::Cancellation* cancellation, const nb::object& report) {
@@ -158,18 +170,6 @@ void bind_synthesis_search(nb::module_& m) {
                                    return search_restarts(problem, variants_of(variants), effort, checkpoint);
                                });
             return std::pair(FoundSends{.sends = std::move(found.sends)}, found.trials);
-        },
-        "problem"_a, "variants"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
-        "report"_a.none());
-    m.def(
-        "search_restarts",
-        [](const Problem& problem, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& variants,
-           std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
-           const dse::Cancellation* cancellation, const nb::object& report) {
-            return found_by(seed, trials, enough_ps, cancellation, report,
-                            [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
-                                return search_restarts(problem, variants_of(variants), effort, checkpoint);
-                            });
         },
         "problem"_a, "variants"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
         "report"_a.none());
@@ -210,15 +210,10 @@ void bind_synthesis_search(nb::module_& m) {
             const Orbits orbits{{lanes.data(), lanes.data() + lanes.size()},
                                 {made.data(), made.data() + made.size()}};
             const std::vector<std::uint8_t> sums(reduce.data(), reduce.data() + reduce.size());
-            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
-            FoundSums found;
-            {
-                const nb::gil_scoped_release release;
-                found = improve_sums(problem, has_sums, sends, sums, orbits, {seed, trials, enough_ps, {}},
-                                     checkpoint);
-            }
-            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
-                              found.trials);
+            return sums_by(cancellation, [&](const dse::Checkpoint& checkpoint) {
+                return improve_sums(problem, has_sums, sends, sums, orbits, {seed, trials, enough_ps, {}},
+                                    checkpoint);
+            });
         },
         "problem"_a, "has_sums"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a,
         "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
@@ -227,15 +222,10 @@ void bind_synthesis_search(nb::module_& m) {
         [](const Problem& problem, bool has_sums, const std::vector<std::vector<std::uint32_t>>& links,
            const std::vector<std::vector<std::uint32_t>>& chunks, Picoseconds known_ps, std::uint64_t work,
            std::uint64_t seed, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
-            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
-            FoundSums found;
-            {
-                const nb::gil_scoped_release release;
-                found = negotiate_trees(problem, has_sums, {links, chunks}, known_ps, work,
-                                        {seed, 0, enough_ps, {}}, checkpoint);
-            }
-            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
-                              found.trials);
+            return sums_by(cancellation, [&](const dse::Checkpoint& checkpoint) {
+                return negotiate_trees(problem, has_sums, {links, chunks}, known_ps, work,
+                                       {seed, 0, enough_ps, {}}, checkpoint);
+            });
         },
         "problem"_a, "has_sums"_a, "links"_a, "chunks"_a, "known_ps"_a, "work"_a, "seed"_a, "enough_ps"_a,
         "cancellation"_a.none());
@@ -260,20 +250,15 @@ void bind_synthesis_search(nb::module_& m) {
            Picoseconds enough_ps, const dse::Cancellation* cancellation,
            const std::optional<std::pair<Places, Places>>& ends, const std::optional<Given>& given,
            bool exchange) {
-            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
             GivenTrees trees = given ? given_trees(*given) : GivenTrees{};
             trees.exchange = exchange;
-            FoundSums found;
-            {
-                const nb::gil_scoped_release release;
+            return sums_by(cancellation, [&](const dse::Checkpoint& checkpoint) {
                 const EndsOfChunks known =
                     ends ? ends_of(problem, wants_of(ends->first), wants_of(ends->second))
                          : ends_of_all(problem);
-                found =
-                    search_sum_trees(problem, known, trees, work, {seed, trials, enough_ps, {}}, checkpoint);
-            }
-            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
-                              found.trials);
+                return search_sum_trees(problem, known, trees, work, {seed, trials, enough_ps, {}},
+                                        checkpoint);
+            });
         },
         "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
         "ends"_a.none() = nb::none(), "given"_a.none() = nb::none(), "exchange"_a = false);

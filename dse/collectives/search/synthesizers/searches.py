@@ -64,7 +64,7 @@ def search_variants(
     from dse.base import solvers
 
     with limited(effort) as cancellation:
-        found, trials = solvers.find_restarts(
+        found, trials = solvers.search_restarts(
             problem.native,
             numbered(variants),
             effort.seed,
