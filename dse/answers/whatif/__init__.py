@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dse.answers.whatif.binding import Binding, binding_constraint
+from dse.answers.whatif.binding import binding_constraint
 from dse.answers.whatif.candidates import Candidates
 from dse.answers.whatif.parameters import Parameter, parameters_named, parameters_of
-from dse.answers.whatif.sensitivity import FACTORS, Optimum, Sample, Sensitivity, optima, sensitivity
-from dse.answers.whatif.switch import (
-    LIMIT,
-    Switch,
-    cap_switches,
-    switch_among,
-)
+from dse.answers.whatif.sensitivity import optima, sensitivity
+from dse.answers.whatif.switch import Switch, cap_switches, switch_among
 
 __all__ = [
-    "FACTORS",
-    "LIMIT",
-    "Binding",
     "Candidates",
-    "Optimum",
     "Parameter",
-    "Sample",
-    "Sensitivity",
     "Switch",
     "binding_constraint",
     "cap_switches",

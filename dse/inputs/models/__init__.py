@@ -3,14 +3,13 @@
 from dse.inputs.models.adapters import LowRankAdapters
 from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts
 from dse.inputs.models.conventions import RELATIVE_ERROR, counted_by, counted_operations
-from dse.inputs.models.fidelity import FIDELITIES, REPAIRS, REPAIRS_OF, Repairs
+from dse.inputs.models.fidelity import REPAIRS, REPAIRS_OF, Repairs
 from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 from dse.inputs.models.spec import CHOICES, MODEL_DIMENSIONS, ModelSpec
 from dse.inputs.models.traces import refuse_untraceable
 
 __all__ = [
     "CHOICES",
-    "FIDELITIES",
     "MODEL_DIMENSIONS",
     "RELATIVE_ERROR",
     "REPAIRS",

@@ -11,7 +11,7 @@ from dse.inputs.systems.fields import (
     NpuType,
     RemoteMemory,
 )
-from dse.inputs.systems.graph import Graph, StaticRoute, read_graph, read_routes
+from dse.inputs.systems.graph import read_graph, read_routes
 from dse.inputs.systems.spec import SystemSpec
 from dse.inputs.systems.validation import InvalidSystem
 
@@ -22,12 +22,10 @@ __all__ = [
     "CustomCollectives",
     "Derating",
     "Dimension",
-    "Graph",
     "InvalidSystem",
     "LinkFault",
     "NpuType",
     "RemoteMemory",
-    "StaticRoute",
     "SystemSpec",
     "algorithm_of",
     "is_synthesized",

@@ -1,7 +1,6 @@
 """Many plans as one study: clusters × models × batches × planners, resumed, on Ray too."""
 
-from dse.studies.plans.case import Case
 from dse.studies.plans.evaluate import PlanEvaluator
 from dse.studies.plans.record import PLANS, PlanRow
 
-__all__ = ["PLANS", "Case", "PlanEvaluator", "PlanRow"]
+__all__ = ["PLANS", "PlanEvaluator", "PlanRow"]

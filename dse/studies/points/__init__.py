@@ -6,14 +6,13 @@ from dse.studies.points.methods.prediction import prediction_of
 from dse.studies.points.methods.simulation import doubts, run_point
 from dse.studies.points.point import DesignPoint, Scenario, ScenarioInputs, scenario_of
 from dse.studies.points.stored import point_of_row, strategy_of_row
-from dse.studies.points.utilization import ModelUtilization, model_operations, model_utilization, tokens_per_s
+from dse.studies.points.utilization import model_operations, model_utilization, tokens_per_s
 
 __all__ = [
     "PREDICTION",
     "SIMULATION",
     "DesignPoint",
     "Method",
-    "ModelUtilization",
     "Scenario",
     "ScenarioInputs",
     "doubts",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dse.studies.store.columns import column, stored_columns
 from dse.studies.store.conditions import RowExpression
-from dse.studies.store.records import Column, RecordType
+from dse.studies.store.records import RecordType
 from dse.studies.store.schema import (
     POINTS,
     STATUSES,
@@ -23,7 +23,6 @@ __all__ = [
     "POINTS",
     "STATUSES",
     "TRANSIENT_STATUSES",
-    "Column",
     "RecordType",
     "RowExpression",
     "Rows",

@@ -42,4 +42,4 @@ def price(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> PlanCost:
     return rule_named(problem, cost_model).price(plan)
 
 
-__all__ = ["Infeasible", "PriceRule", "PricingRule", "additive_rule", "price", "rule_named"]
+__all__ = ["Infeasible", "PricingRule", "additive_rule", "price", "rule_named"]

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from dse.planner.questions.simulation.effects import MEANINGS, Effect
-from dse.planner.questions.simulation.rerank import WITHIN, Reranking, rerank
-from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimulator, StageSimulation, simulate
+from dse.planner.questions.simulation.effects import MEANINGS
+from dse.planner.questions.simulation.rerank import Reranking, rerank
+from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimulator, simulate
 
-__all__ = [
-    "MEANINGS",
-    "WITHIN",
-    "Effect",
-    "PlanSimulation",
-    "PlanSimulator",
-    "Reranking",
-    "StageSimulation",
-    "rerank",
-    "simulate",
-]
+__all__ = ["MEANINGS", "PlanSimulation", "PlanSimulator", "Reranking", "rerank", "simulate"]

@@ -5,16 +5,7 @@ from __future__ import annotations
 import functools
 import json
 
-from dse.studies.points.methods.method import (
-    Answer,
-    Answers,
-    Block,
-    Inputs,
-    Method,
-    Point,
-    Varied,
-    require_filled,
-)
+from dse.studies.points.methods.method import Answer, Answers, Inputs, Method, Varied
 from dse.studies.points.methods.prediction import StepPrediction
 from dse.studies.points.methods.simulation import TraceSimulation
 
@@ -42,12 +33,8 @@ __all__ = [
     "SIMULATION",
     "Answer",
     "Answers",
-    "Block",
-    "Inputs",
     "Method",
-    "Point",
     "Varied",
     "method_of",
     "method_of_options",
-    "require_filled",
 ]
