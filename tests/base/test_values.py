@@ -50,6 +50,10 @@ def test_a_text_is_read(read: Callable[[], object], expected: object) -> None:
             "top is '0'; it must be a whole number, 1 to 9",
         ),
         (
+            lambda: whole({"top": str(2**63)}, "top", 1),
+            "top is '9223372036854775808'; it must be a whole number, 0 to 9223372036854775807",
+        ),
+        (
             lambda: whole({"root": "4"}, "root", 0, most=3, why="the network has 4 NPUs"),
             "root is '4'; it must be a whole number, 0 to 3, as the network has 4 NPUs",
         ),

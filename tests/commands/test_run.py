@@ -72,6 +72,7 @@ def test_planned_stops_and_slow_storage_take_their_time(tmp_path: Path) -> None:
         ((*POINT, "tokens=many"), "tokens is 'many'; write a number from 1 to 1e18"),
         ((*POINT, "steps=1", "price=-1"), "price is"),
         ((*POINT, "steps=1", "spares=-1"), "spares is"),
+        ((*POINT, "steps=1", "spares=131073"), "it must be a whole number, 0 to 131072"),
         ((*POINT, "steps=1", "interval=30"), "interval is '30'; write a number and a unit of time"),
         ((*POINT, "steps=1", "stop_for=8 h"), "stop_for has no effect without stop_every"),
         ((*POINT, "steps=1", "checkpoint=never"), "checkpoint is"),

@@ -10,7 +10,7 @@ from dse.answers.explorer.fields import SAFE_INTEGER
 from dse.base.errors import InputError
 from dse.base.units import parse_count
 from dse.inputs.accelerators import Accelerator
-from dse.prediction.runs.asked import POWER, AskedRun, asked_run
+from dse.prediction.runs.asked import MOST_SPARES, POWER, AskedRun, asked_run
 from dse.prediction.runs.power import require_power
 
 _GROUP = "Training run"
@@ -44,9 +44,8 @@ def run_fields(run: AskedRun, system: str) -> Iterator[Field]:
     price = number_field(_path("price"), "price of an NPU-hour", _GROUP, "", 2.0, 0, _MOST_PRICE)
     yield _optional(price, run.price(system))
     if not run.spares_share:
-        spares = integer_field(
-            _path("spares"), "spare nodes", _GROUP, "", run.spares, 0, 2**17, is_optional=True
-        )
+        head = (_path("spares"), "spare nodes", _GROUP, "")
+        spares = integer_field(*head, run.spares, 0, MOST_SPARES, is_optional=True)
         yield _optional(spares, run.spares)
     for name, label, value in (
         ("storage_gbps", "storage takes in all", run.store.total_gbps),

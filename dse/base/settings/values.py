@@ -15,6 +15,7 @@ from dse.base.texts import excerpt
 Values: TypeAlias = Mapping[str, str]
 _Default = TypeVar("_Default")
 
+_MOST_WHOLE = 2**63 - 1  # an integer of the engine
 _NUMBER = re.compile(r"\+?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 
@@ -30,9 +31,11 @@ def whole(
     if text is None:
         return default
     value = int(text) if re.fullmatch(r"[0-9]{1,300}", text.strip()) else -1
-    if value < least or (most is not None and value > most):
+    highest = _MOST_WHOLE if most is None else most
+    if not least <= value <= highest:
         reason = f", as {why}" if why else ""
-        allowed = f" of at least {least}" if most is None else f", {least} to {most}"
+        is_open = most is None and value < least
+        allowed = f" of at least {least}" if is_open else f", {least} to {highest}"
         raise InputError(f"{key} is '{excerpt(text)}'; it must be a whole number{allowed}{reason}")
     return value
 

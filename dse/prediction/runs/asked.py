@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dse.prediction.runs.run import Elastic, PlannedStops, Question, Run
     from dse.prediction.steps.plan import Plan
 
+MOST_SPARES = 2**17
 LENGTH = {
     "tokens": "tokens to train on, such as 15.6T",
     "steps": "instead of tokens: the number of steps",
@@ -277,7 +278,7 @@ def _spares(values: Values) -> tuple[int | None, float]:
     text = values.get("spares", "").strip()
     if text.endswith("%"):
         return 0, number({"spares": text[:-1].strip()}, "spares", 0.0, most=100.0) / 100
-    return whole(values, "spares", None), 0.0
+    return whole(values, "spares", None, most=MOST_SPARES), 0.0
 
 
 def asked_prices(values: Values, key: str) -> dict[str, float]:
