@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dse.base import signals
 from dse.base.command_lines import Arguments, CommandLine, Option, asks_for_help
 from dse.base.errors import DseError, InputError
-from dse.base.texts import printable
+from dse.base.texts import printable, shortened
 from dse.base.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
 
     A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with 2; Ctrl-C exits with
     130 and SIGTERM with 143, each after the one line `interrupted` (`dse.base.signals`); a closed pipe exits
-    with 141, like a program that its signal ends. Any other exception is a bug and stays a traceback.
-    Characters that the encoding of stdout lacks, such as the µ of microseconds, are printed as question
-    marks.
+    with 141, like a program that its signal ends. A path that cannot be looked at is wrong input. Any other
+    exception is a bug and stays a traceback. Characters that the encoding of stdout lacks, such as the µ of
+    microseconds, are printed as question marks.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -158,12 +158,21 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.errno not in _OF_FILES:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print("error: the output cannot be written: No space left on device", file=sys.stderr)
+        where = error.filename
+        if where is None:
+            if error.errno != errno.ENOSPC:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            where = "the output cannot be written"
+        print("error:", printable(shortened(f"{os.fsdecode(where)}: {error.strerror}")), file=sys.stderr)
         return 2
     return code
+
+
+_OF_FILES = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS)
+"""Errors that only a path of the user or its disk can have, wherever it is looked at first."""
 
 
 def _check_folder() -> None:

@@ -100,6 +100,23 @@ def test_a_results_folder_that_is_a_file(tmp_path: Path) -> None:
     has(message, "cannot write results/tiny-torus_4x4", "Not a directory", "choose another one")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("best", "{}"),
+        ("simulate", "{}"),
+        ("plan", "check", "{}"),
+        ("partition", "model=tiny", "devices={}"),
+        ("synthesize", "topology={}"),
+        ("synthesize", "topology=torus__dim=[4]", "-o", "{}"),
+        ("point", "system=torus_4x4", "model=tiny", "strategy.dp=16", "export={}"),
+    ],
+)
+def test_a_name_that_no_disk_has_is_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    message = error_of(*(word.format("n" * 400) for word in words), cwd=tmp_path)
+    assert message.endswith(": File name too long")
+
+
 def test_an_export_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "files").write_text("")
     message = error_of("point", *TINY, "strategy.dp=16", "export=files", cwd=tmp_path)
