@@ -73,13 +73,15 @@ def main(argv: Sequence[str]) -> int:
 def _write(found: Launch, arguments: Arguments) -> None:
     from dse.base.files import write_files
 
+    paths: list[Path] = []
     if "--output" in arguments.options:
         folder = Path(arguments.options["--output"])
-        files = [(name, text.encode()) for name, text in found.files.items()]
-        for path in write_files(folder, files):
-            print(printable(str(path)))
-    elif "--json" in arguments.options:
+        paths = write_files(folder, [(name, text.encode()) for name, text in found.files.items()])
+    if "--json" in arguments.options:
         print_json([{"files": dict(found.files), "settings": dict(found.written.settings)}])
+    elif paths:
+        for path in paths:
+            print(printable(str(path)))
     else:
         for name, text in found.files.items():
             title = f"# {name}\n" if len(found.files) > 1 else ""

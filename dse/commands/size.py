@@ -93,7 +93,7 @@ def _sizes(arguments: Arguments) -> list[Size]:
         raise InputError(f"prices has {unknown[0]}, which is none of systems: {', '.join(names)}")
     given = {"prices": prices, "limits": _limits(arguments), "stops": asked_stops(arguments.values)}
     given |= {
-        "spares_share": number(values, "spares", 2.0) / 100,
+        "spares_share": number(values, "spares", 2.0, most=100.0) / 100,
         "facility": asked_facility(arguments.values),
     }
     given |= {"reliability": asked_reliability(arguments.values), "store": asked_store(arguments.values)}

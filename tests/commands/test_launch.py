@@ -31,8 +31,11 @@ def test_a_point_is_written_and_checked_as_the_same_step(tmp_path: Path, launche
 
 def test_the_best_point_of_a_study_is_launched(tmp_path: Path) -> None:
     run_ok("sweep", *POINT, "study=s", "space.launchable=megatron-bridge", cwd=tmp_path)
-    done = run_ok("launch", "results/s", "framework=megatron-bridge", "--json", cwd=tmp_path)
-    settings = json.loads(done.out)["settings"]
+    words = ("framework=megatron-bridge", "--json", "-o", "job")
+    done = run_ok("launch", "results/s", *words, cwd=tmp_path)
+    launch = json.loads(done.out)
+    assert {path.name: path.read_text() for path in (tmp_path / "job").iterdir()} == launch["files"]
+    settings = launch["settings"]
     best = json.loads(run_ok("best", "results/s", "--json", cwd=tmp_path).out)
     assert settings["train.global_batch_size"] == 64
     assert f"{best['best_under_cap']['wall_time_ns'] / 1e9:.4g} s predicted" in done.err

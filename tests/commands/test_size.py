@@ -52,6 +52,7 @@ def test_without_a_size_in_the_limits_the_exit_code_is_1(tmp_path: Path) -> None
         ),
         ((*ASKED, "prices=dgx_b200=1"), "prices has dgx_b200, which is none of systems"),
         ((*ASKED, "prices=dgx_h100=-1"), "prices.dgx_h100 is '-1'"),
+        ((*ASKED, "spares=101"), "spares is '101'; it must be a number from 0 to 100"),
         ((*ASKED, "budget=5"), "budget has no effect without prices"),
         ((*ASKED, "law=hoffmann"), "law has no effect without loss"),
         ((*ASKED, "deadline=soon"), "deadline is 'soon'; write a number and a unit of time"),
