@@ -106,22 +106,34 @@ def _search(steps: StepInputs, known_s: float, gap: float, nodes: int, limits: L
     plans: list[tuple[float, StepInputs, MixedPlan]] = []
     bound_s, complete, priced, labels, interrupted = float("inf"), True, 0, 0, False
     started = perf_counter()
-    for own, stage_gpus in steps.alike():
+    left = list(steps.alike())
+    while left:
         left_s = limits.time_limit_s
         if left_s is not None:
             left_s = max(0.0, left_s + started - perf_counter())
-        found, least_s, is_complete, *counts, interrupted = own.question(stage_gpus=stage_gpus).search(
-            known_s, gap, nodes, max(1, limits.keep), left_s, current_cancellation()
+        if (interrupted or left_s == 0) and len(left) > 1:
+            left = [(_all_of(steps, left), 0)]
+        own, stage_gpus = left.pop(0)
+        found, least_s, is_complete, *counts, is_stopped = own.question(stage_gpus=stage_gpus).search(
+            known_s, gap, nodes, max(1, limits.keep), 0.0 if interrupted else left_s, current_cancellation()
         )
+        interrupted = interrupted or is_stopped
         plans += [(step_s, own, plan) for step_s, plan in found]
         known_s = min([known_s, *(step_s for step_s, _ in found)])
         bound_s, complete = min(bound_s, least_s), complete and is_complete
         priced, labels = priced + counts[0], labels + counts[1]
-        if interrupted:
-            break
     plans.sort(key=lambda plan: plan[0])
     best = [(own, plan) for _, own, plan in plans[: max(1, limits.keep)]]
     return _Search(best, min(bound_s, known_s), complete and not interrupted, priced, labels, interrupted)
+
+
+def _all_of(steps: StepInputs, left: Sequence[tuple[StepInputs, int]]) -> StepInputs:
+    """Return inputs whose plans are those of all that is left, and more: one bound where no time is left."""
+    types = [
+        replace(type_, ways=tuple(dict.fromkeys(way for own, _ in left for way in own.types[number].ways)))
+        for number, type_ in enumerate(steps.types)
+    ]
+    return replace(steps, types=tuple(types))
 
 
 def _reasons(complete: bool) -> dict[str, int]:

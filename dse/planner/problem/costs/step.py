@@ -74,7 +74,7 @@ class StepRule(PriceRule):
                 for stage in stages
             ]
             # What is not a pass or an update is sent or waited for.
-            parts = (pipeline_s, step_s - pipeline_s - parts[3], 0.0, parts[3])
+            parts = (pipeline_s, max(0.0, step_s - pipeline_s - parts[3]), 0.0, parts[3])
         for number, (stage, (_, type_)) in enumerate(zip(stages, types, strict=True)):
             if stage.memory_bytes > type_.memory_bytes:
                 raise Infeasible(
