@@ -30,7 +30,7 @@ from dse.planner.search.planner import Limits
 from dse.prediction.steps.native_inputs import cluster_record, model_record
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.studies.composed import model_of
+from dse.studies.composed import model_of, system_of
 
 IS_NIGHTLY = "DSE_NIGHTLY" in os.environ
 CASES = 500 if IS_NIGHTLY else 60
@@ -129,6 +129,21 @@ def test_no_sweep_beats_a_plan_on_the_clusters_where_they_contradicted(
     assert result.cost.cost_ms < 1000 * most_s
 
 
+@pytest.mark.parametrize("gpus", [8, 16, 64])
+def test_a_sweep_over_the_nodes_of_a_type_is_predicted_on_their_links(gpus: int) -> None:
+    nodes = gpus // 8
+    problem = step_problem("cluster=dgx_h100", f"cluster.nodes.0.count={nodes}", "model=llama3_8b", gbs="64")
+    assert problem.steps is not None
+    (type_,) = problem.steps.types
+    links = system_of(["system=dgx_h100", f"system.nodes={nodes}"]).cluster
+    assert links is not None
+    model = replace(model_of(["model=llama3_8b"]), batch_size=64)
+    plans = type_.uniform[:50]
+    steps_s, _ = problem.steps.predicted(type_, plans)
+    expected = [predict(model, plan, links).step_s for plan in plans]
+    assert steps_s.tolist() == pytest.approx(expected, rel=1e-12)
+
+
 def test_plans_are_never_slower_than_sweeps_on_random_homogeneous_clusters() -> None:
     random, as_fast = Random(7), 0
     for number in range(QUESTIONS):
@@ -177,8 +192,6 @@ def layer(plan: Plan) -> Plan:
 
 
 def step_cluster_of(name: str):  # type: ignore[no-untyped-def]  # a Cluster, which is never None here
-    from dse.studies.composed import system_of
-
     return system_of([f"system={name}"]).cluster
 
 

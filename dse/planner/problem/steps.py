@@ -114,7 +114,7 @@ class StepInputs:
         """
         rows, own, texts = plan_rows(plans)
         numbers = np.zeros(len(plans), np.int32)
-        cluster = type_.cluster if gpus is None else _joining(type_.cluster, gpus)
+        cluster = _joining(type_.cluster, gpus or type_.gpus)
         parts_s, memory_bytes, _, reason_of, _ = step_predictor().predict(
             [engine_model(self.model)], [engine_cluster(cluster)], numbers, numbers, rows, own, texts, 1
         )
@@ -190,11 +190,10 @@ def _default(name: str) -> Any:
 
 
 def _joining(cluster: str, gpus: int) -> str:
-    """The record of a cluster with other GPUs in its last tier."""
+    """The record of so many GPUs of a cluster: the tiers that join fewer, and the next one."""
     record = json.loads(cluster)
-    record["tiers"] = [tier for tier in record["tiers"][:-1] if tier["npus"] < gpus] + [
-        {**record["tiers"][-1], "npus": gpus}
-    ]
+    tiers = [tier for tier in record["tiers"][:-1] if tier["npus"] < gpus]
+    record["tiers"] = [*tiers, {**record["tiers"][len(tiers)], "npus": gpus}]
     return json.dumps(record)
 
 
