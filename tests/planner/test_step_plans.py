@@ -104,6 +104,39 @@ def test_no_bound_of_tables_alone_is_above_what_enumeration_finds(gap: float) ->
         assert not count or bound_s <= least_s * (1 + 1e-9), case
 
 
+def test_a_search_without_time_has_a_bound_and_begins_no_plan() -> None:
+    random, bounded = Random(5), 0
+    for case in range(10):
+        question = random_inputs(random).question()
+        least_s, _, count = question.enumerate()
+        plans, bound_s, complete, priced, labels, _ = question.search(float("inf"), 0.0, 10**9, 1, 0.0, None)
+        assert (plans, complete, priced, labels) == ([], False, 0, 0) or bound_s == float("inf"), case
+        assert not count or 0 < bound_s <= least_s, case
+        bounded += bound_s < float("inf")
+    assert bounded > 5
+
+
+def test_plans_of_equal_stages_ask_one_question_more_once_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes = ("cluster.nodes.0.count=1", "cluster.nodes.1.count=1")
+    problem = step_problem(
+        "cluster=h100_a100", *nodes, "model=llama3_8b", "model.num_layers=4", gbs="16", uniform="true"
+    )
+    asked = []
+    question = StepInputs.question
+    monkeypatch.setattr(
+        StepInputs, "question", lambda self, **values: asked.append(values) or question(self, **values)
+    )
+    result = solve("fast", problem, "step", Limits(keep=1, time_limit_s=0.0))
+    assert result.bound_ms is not None
+    assert not result.optimal
+    assert [values for values in asked if "stage_gpus" in values] == [{"stage_gpus": 0}]
+    complete = solve("fast", problem, "step", Limits(keep=1))
+    assert complete.cost is not None
+    assert 0 < result.bound_ms <= complete.cost.cost_ms
+
+
 def sweeps_best_s(problem: PlanProblem) -> float:
     """The fastest plan of the sweep over the only type that fits its memory."""
     assert problem.steps is not None

@@ -47,7 +47,7 @@ def plan_by_steps(
     known_s = uniform[0][0] if uniform else float("inf")
     gap = 0.0 if is_exact else GAP if limits.gap is None else limits.gap
     nodes = NODES["exact" if is_exact or limits.time_limit_s is not None else "anytime"]
-    search = _search(steps, known_s, gap, nodes, limits)
+    search = _search(steps, known_s, gap, nodes, limits, started)
     found, bound_s, complete, priced, labels, interrupted = search
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")
@@ -101,11 +101,12 @@ class _Search(NamedTuple):
     interrupted: bool
 
 
-def _search(steps: StepInputs, known_s: float, gap: float, nodes: int, limits: Limits) -> _Search:
+def _search(
+    steps: StepInputs, known_s: float, gap: float, nodes: int, limits: Limits, started: float
+) -> _Search:
     """Search mixed pipelines; those that are alike one by one, each against the best before."""
     plans: list[tuple[float, StepInputs, MixedPlan]] = []
     bound_s, complete, priced, labels, interrupted = float("inf"), True, 0, 0, False
-    started = perf_counter()
     left = list(steps.alike())
     while left:
         left_s = limits.time_limit_s

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace dse::planner::steps {
@@ -17,6 +18,7 @@ constexpr double kAlmost = 1 + 3e-3;
 /// Bytes of a stage as a line over layers and micro-batches in flight: exact, for all parts are lines.
 class MemoryLines {
 public:
+    MemoryLines() = default;
     MemoryLines(const Way& way, const step::Chunk& chunk) {
         step::Chunk one = chunk;
         for (step::LayerCount& layer : one.layers) layer.count = 1;
@@ -52,7 +54,7 @@ private:
         return {std::accumulate(one.begin(), one.end(), 0.0), std::accumulate(two.begin(), two.end(), 0.0)};
     }
 
-    Pair base_;
+    Pair base_{};
     std::vector<Pair> slopes_;
 };
 
@@ -75,13 +77,16 @@ void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_f
         option.least_send_s = std::min(option.least_send_s, option.sends_s.back());
     }
     const double capacity = question.types[option.choice.type].memory_bytes;
-    std::map<Shape, MemoryLines> lines;
+    std::vector<std::optional<MemoryLines>> lines(ranges.shapes());
+    option.cells.reserve(ranges.classes().size());
+    step::Chunk chunk;
     for (const Ranges::Class& klass : ranges.classes()) {
-        const step::Chunk chunk = chunk_of(question, way.plan(), klass.part);
-        auto known = lines.find(shape_of(chunk));
-        if (known == lines.end()) known = lines.emplace(shape_of(chunk), MemoryLines(way, chunk)).first;
+        chunk = klass.chunk;
+        if (way.plan().recompute != step::Recompute::kNone) chunk.repeated = chunk.count();
+        std::optional<MemoryLines>& line = lines[klass.shape];
+        if (!line) line.emplace(way, chunk);
         Cell cell;
-        cell.most_in_flight = known->second.most_in_flight(chunk, capacity, most_in_flight);
+        cell.most_in_flight = line->most_in_flight(chunk, capacity, most_in_flight);
         if (cell.most_in_flight != 0) {
             const StageFigures own = way.figures(chunk);
             const step::Plan& plan = way.plan();
@@ -135,18 +140,20 @@ std::vector<Choice> merged(std::vector<Choice> choices, std::size_t types) {
 
 Ranges::Ranges(const Question& question)
     : layers_(question.layers()), numbers_(static_cast<std::size_t>((layers_ + 1) * (layers_ + 1))) {
-    std::map<std::vector<std::int64_t>, std::uint32_t> known;
+    std::map<Shape, std::uint32_t> known, shapes;
     for (std::int64_t first = 0; first < layers_; ++first) {
         for (std::int64_t end = first + 1; end <= layers_; ++end) {
             const Part part{first, end, first == 0, end == layers_};
             const step::Chunk chunk = chunk_of(question, step::Plan{}, part);
-            std::vector<std::int64_t> key = shape_of(chunk);
+            Shape key = shape_of(chunk);
+            const auto shape = shapes.emplace(key, static_cast<std::uint32_t>(shapes.size())).first->second;
             for (const step::LayerCount& layer : chunk.layers) key.push_back(layer.count);
             const auto [at, is_new] = known.emplace(key, static_cast<std::uint32_t>(classes_.size()));
-            if (is_new) classes_.push_back({part});
+            if (is_new) classes_.push_back({chunk, shape});
             numbers_[static_cast<std::size_t>(first * (layers_ + 1) + end)] = at->second;
         }
     }
+    shapes_ = shapes.size();
 }
 
 std::vector<std::int64_t> group_sizes(const GpuType& type) {
@@ -167,43 +174,31 @@ std::vector<std::int64_t> group_sizes(const GpuType& type) {
 }
 
 Options::Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
-                 std::int64_t most_stages)
+                 std::int64_t most_stages, double least_s, const std::function<bool()>& stop)
     : rounds_(rounds),
       most_in_flight_(std::min(rounds.count, most_stages)),
-      classes_(ranges.classes().size()) {
-    std::vector<std::vector<double>> work;  // seconds x GPUs, by type and kind of layer
+      classes_(ranges.classes().size()),
+      least_s_(least_s) {
     for (std::uint32_t type = 0; type < question.types.size(); ++type) {
         auto& groups = groups_.emplace_back();
         auto& best = best_.emplace_back();
-        auto& least = work.emplace_back(question.model->kinds.size(), step::kInfinite);
         std::int64_t unit = 0;
         for (const std::int64_t gpus : group_sizes(question.types[type])) {
+            is_stopped_ = is_stopped_ || stop();
+            if (is_stopped_) return;
             unit = std::gcd(unit, gpus);
-            Group group{gpus, {}, {}, {}};
-            for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
-                const step::Plan& plan = question.modes[type][mode];
-                if (gpus % (plan.tp * plan.cp) != 0) continue;
-                const StageChoice choice{type, mode, gpus / (plan.tp * plan.cp), 0};
+            Group& group = groups.emplace_back(Group{gpus, {}, {}, {}});
+            each_choice(question, type, gpus, [&](const StageChoice& choice) {
                 Way* way = ways.find(choice, rounds, true);
-                if (way == nullptr) continue;
-                Option option{choice, way, {}, {}, 0.0};
-                fill(question, ranges, most_in_flight_, option);
-                for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
-                    if (question.model->kinds[kind].is_prediction) continue;
-                    step::Chunk one{{{kind, 1}}, false, false, 0};
-                    if (way->plan().recompute != step::Recompute::kNone) one.repeated = 1;
-                    const double own = way->figures(one).both_s() * static_cast<double>(rounds.count * gpus);
-                    least[kind] = std::min(least[kind], own);
-                }
-                group.options.push_back(std::move(option));
-            }
-            groups.push_back(std::move(group));
+                if (way == nullptr) return;
+                fill(question, ranges, most_in_flight_,
+                     group.options.emplace_back(Option{choice, way, {}, {}, 0.0}));
+            });
+            choose(group, best);
         }
-        for (Group& group : groups) choose(group, best);
         unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
         units_.push_back(question.types[type].gpus / unit_gpus_.back());
     }
-    bound(question, work);
 }
 
 void Options::choose(Group& group, std::vector<Best>& best) const {
@@ -227,13 +222,30 @@ void Options::choose(Group& group, std::vector<Best>& best) const {
     }
 }
 
-void Options::bound(const Question& question, const std::vector<std::vector<double>>& work) {
+double least_step_s(const Question& question, Ways& ways, const Rounds& rounds) {
+    std::vector<std::vector<double>> work;  // seconds x GPUs, by type and kind of layer
+    for (std::uint32_t type = 0; type < question.types.size(); ++type) {
+        auto& least = work.emplace_back(question.model->kinds.size(), step::kInfinite);
+        for (const std::int64_t gpus : group_sizes(question.types[type])) {
+            each_choice(question, type, gpus, [&](const StageChoice& choice) {
+                Way* way = ways.find(choice, rounds, true);
+                if (way == nullptr) return;
+                for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
+                    if (question.model->kinds[kind].is_prediction) continue;
+                    step::Chunk one{{{kind, 1}}, false, false, 0};
+                    if (way->plan().recompute != step::Recompute::kNone) one.repeated = 1;
+                    const double own = way->passes_s(one) * static_cast<double>(rounds.count * gpus);
+                    least[kind] = std::min(least[kind], own);
+                }
+            });
+        }
+    }
     const auto finite = [](const std::vector<double>& of) {
         return std::any_of(of.begin(), of.end(), [](double each) { return each < step::kInfinite; });
     };
     // GPUs of a type are at most as fast, in those of a reference type, as at their best kind of layer.
     const auto reference = std::find_if(work.begin(), work.end(), finite);
-    if (reference == work.end()) return;
+    if (reference == work.end()) return step::kInfinite;
     double speed = 0.0, seconds = 0.0;
     for (std::size_t type = 0; type < work.size(); ++type) {
         double fastest = 0.0;
@@ -247,7 +259,7 @@ void Options::bound(const Question& question, const std::vector<std::vector<doub
         if (question.model->kinds[run.kind].is_prediction) continue;
         seconds += static_cast<double>(run.count) * (*reference)[run.kind];
     }
-    least_s_ = seconds / speed;
+    return seconds / speed;
 }
 
 std::vector<Rounds> rounds_of(const Question& question) {

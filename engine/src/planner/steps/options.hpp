@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "planner/steps/way.hpp"
@@ -15,16 +16,19 @@ public:
     explicit Ranges(const Question& question);
 
     struct Class {
-        Part part;  ///< one of the class
+        step::Chunk chunk;        ///< of stages that keep all activations
+        std::uint32_t shape = 0;  ///< the same for classes that differ in numbers of layers alone
     };
     const std::vector<Class>& classes() const { return classes_; }
     std::uint32_t of(std::int64_t first, std::int64_t end) const {
         return numbers_[static_cast<std::size_t>(first * (layers_ + 1) + end)];
     }
     std::int64_t layers() const { return layers_; }
+    std::size_t shapes() const { return shapes_; }
 
 private:
     std::int64_t layers_;
+    std::size_t shapes_ = 0;
     std::vector<Class> classes_;
     std::vector<std::uint32_t> numbers_;
 };
@@ -71,8 +75,9 @@ struct Best {
 /// All options with rounds of micro-batches.
 class Options {
 public:
+    /// `least_s` is what `least_step_s` returns; where `stop` ends the work, options are missing.
     Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
-            std::int64_t most_stages);
+            std::int64_t most_stages, double least_s, const std::function<bool()>& stop);
 
     std::size_t types() const { return groups_.size(); }
     /// GPUs of a type are counted in units, of which all its groups are multiples.
@@ -82,8 +87,8 @@ public:
     const Best& best(std::uint32_t type, std::size_t group, std::uint32_t klass) const {
         return best_[type][group * classes_ + klass];
     }
-    /// The least time of all micro-batches on all GPUs, however these share them.
     double least_s() const { return least_s_; }
+    bool is_stopped() const { return is_stopped_; }
     const Rounds& rounds() const { return rounds_; }
     std::int64_t micro_batches() const { return rounds_.count; }
 
@@ -108,8 +113,6 @@ public:
 
 private:
     void choose(Group& group, std::vector<Best>& best) const;
-    /// Of one micro-batch of a model on all GPUs, from seconds x GPUs of each type and kind of layer.
-    void bound(const Question& question, const std::vector<std::vector<double>>& work);
 
     Rounds rounds_;
     std::int64_t most_in_flight_;
@@ -117,8 +120,12 @@ private:
     std::vector<std::int64_t> unit_gpus_, units_;
     std::vector<std::vector<Group>> groups_;
     std::vector<std::vector<Best>> best_;  // by type, and (group, class)
-    double least_s_ = step::kInfinite;
+    double least_s_;
+    bool is_stopped_ = false;
 };
+
+/// The least time of all micro-batches on all GPUs, however these share them; infinite where none can run.
+double least_step_s(const Question& question, Ways& ways, const Rounds& rounds);
 
 /// Rounds that divide the batch, and those of replicas that fill a type where at most an eighth of them is
 /// idle.
@@ -126,5 +133,14 @@ std::vector<Rounds> rounds_of(const Question& question);
 
 /// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 32 units.
 std::vector<std::int64_t> group_sizes(const GpuType& type);
+
+/// Calls `visit(choice)` for each way to run a stage on so many GPUs of a type, whatever its layers.
+template <typename Visit>
+void each_choice(const Question& question, std::uint32_t type, std::int64_t gpus, const Visit& visit) {
+    for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
+        const std::int64_t replica = question.modes[type][mode].tp * question.modes[type][mode].cp;
+        if (gpus % replica == 0) visit(StageChoice{type, mode, gpus / replica, 0});
+    }
+}
 
 }  // namespace dse::planner::steps

@@ -88,9 +88,12 @@ public:
 
     SearchResult result() {
         const std::vector<Rounds> all = rounds_of(question_);
-        for (const Rounds& rounds : all) single_stages(rounds);
+        for (const Rounds& rounds : all) {
+            least_s_[rounds] = least_step_s(question_, ways_, rounds);
+            single_stages(rounds);
+        }
         std::vector<Block> blocks;
-        for (const Rounds& rounds : all) blocks.push_back({rounds, options_of(rounds).least_s()});
+        for (const Rounds& rounds : all) blocks.push_back({rounds, least_s_[rounds]});
         raise(blocks);
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
         prove(blocks);
@@ -120,11 +123,11 @@ private:
     void single_stages(const Rounds& rounds) {
         for (std::uint32_t type = 0; type < question_.types.size(); ++type) {
             for (const std::int64_t gpus : group_sizes(question_.types[type])) {
-                for (std::uint32_t mode = 0; mode < question_.modes[type].size(); ++mode) {
-                    const step::Plan& plan = question_.modes[type][mode];
-                    if (gpus % (plan.tp * plan.cp) != 0) continue;
-                    try_plan({rounds, {{type, mode, gpus / (plan.tp * plan.cp), ranges_.layers()}}});
-                }
+                if (limits_.stop()) return;
+                each_choice(question_, type, gpus, [&](StageChoice choice) {
+                    choice.layers = ranges_.layers();
+                    try_plan({rounds, {choice}});
+                });
             }
         }
     }
@@ -142,8 +145,8 @@ private:
         }
     }
 
-    SuffixTable table_of(const Block& block, const Precision& precision, double target_s) {
-        SuffixTable table(question_, ranges_, options_of(block.rounds), precision, most_stages_, target_s,
+    SuffixTable table_of(const Options& options, const Precision& precision, double target_s) {
+        SuffixTable table(question_, ranges_, options, precision, most_stages_, target_s,
                           most_labels_ - std::min(most_labels_, labels_), limits_.stop);
         labels_ += table.labels();
         return table;
@@ -165,10 +168,12 @@ private:
                 }
             }
             if (least == nullptr) return;
+            const Options* options = options_of(least->rounds);
+            if (options == nullptr) return;
             const double next_s =
                 least->step > kLastStep ? step::kInfinite : least->bound_s * (1 + least->step);
             const double target_s = std::min(goal_s(), next_s);
-            const SuffixTable table = table_of(*least, kPrecisions[least->precision], target_s);
+            const SuffixTable table = table_of(*options, kPrecisions[least->precision], target_s);
             if (table.is_stopped()) return;
             if (table.least_s() < step::kInfinite) {
                 least->is_open = least->precision + 1 < kPrecisions.size();
@@ -181,14 +186,14 @@ private:
             improve(table.plans());
             const bool has_plan = table.least_s() < step::kInfinite;
             if (has_plan && least->is_open && least->precision == kPrecisions.size() - 1)
-                improve(beam(*least));
+                improve(beam(*options, least->bound_s));
         }
     }
 
-    /// Good plans of a block, found without a proof.
-    std::vector<MixedPlan> beam(const Block& block) {
-        const double target_s = std::min(ranking_.best_s() * kLeastGain, block.bound_s * kBeamAbove);
-        return table_of(block, kBeam, target_s).plans();
+    /// Good plans of a block with a bound, found without a proof.
+    std::vector<MixedPlan> beam(const Options& options, double bound_s) {
+        const double target_s = std::min(ranking_.best_s() * kLeastGain, bound_s * kBeamAbove);
+        return table_of(options, kBeam, target_s).plans();
     }
 
     /// Prices plans, and the neighbours of one that is better than all before.
@@ -248,8 +253,9 @@ private:
     /// Prices all plans of a block whose bound is below the best; a bound of its own where nodes run out.
     void enumerate(Block& block) {
         if (nodes_ >= most_nodes_ || limits_.stop()) return;
-        const Options& options = options_of(block.rounds);
-        SuffixTable table = table_of(block, kPrecisions.back(), goal_s());
+        const Options* options = options_of(block.rounds);
+        if (options == nullptr) return;
+        SuffixTable table = table_of(*options, kPrecisions.back(), goal_s());
         if (table.is_stopped()) return;
         block.bound_s = std::max(block.bound_s, std::min(table.least_s(), goal_s()));
         table.index();
@@ -257,7 +263,7 @@ private:
         bool is_complete = true;
         for (std::int64_t stages = 2; stages <= table.stages(); ++stages) {
             MixedPlan plan{block.rounds, {}};
-            is_complete = descend(options, table, stages, all_types(), {}, plan) && is_complete;
+            is_complete = descend(*options, table, stages, all_types(), {}, plan) && is_complete;
         }
         if (is_complete) block.bound_s = std::max(block.bound_s, std::min(goal, goal_s()));
     }
@@ -334,10 +340,14 @@ private:
         return true;
     }
 
-    Options& options_of(const Rounds& rounds) {
+    /// None where the search ends before they are there.
+    const Options* options_of(const Rounds& rounds) {
         auto& known = options_[rounds];
-        if (!known) known = std::make_unique<Options>(question_, ranges_, ways_, rounds, most_stages_);
-        return *known;
+        if (!known) {
+            known = std::make_unique<Options>(question_, ranges_, ways_, rounds, most_stages_,
+                                              least_s_[rounds], limits_.stop);
+        }
+        return known->is_stopped() ? nullptr : known.get();
     }
 
     const Question& question_;
@@ -350,6 +360,7 @@ private:
     std::uint64_t most_labels_ = std::numeric_limits<std::uint64_t>::max();
     std::int64_t most_stages_ = 1;
     std::map<Rounds, std::unique_ptr<Options>> options_;
+    std::map<Rounds, double> least_s_;
     std::uint64_t priced_ = 0, labels_ = 0, nodes_ = 0;
 };
 

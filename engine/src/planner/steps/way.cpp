@@ -69,6 +69,11 @@ StageFigures Way::figures(const step::Chunk& chunk) {
     return found;
 }
 
+double Way::passes_s(const step::Chunk& chunk) {
+    const step::Passes passes = timer_.chunk(chunk);
+    return passes.forward.total_s() + passes.backward.total_s();
+}
+
 step::Bytes Way::memory(const step::Chunk& chunk, double in_flight) const {
     step::Layout layout;
     layout.types.push_back(chunk);

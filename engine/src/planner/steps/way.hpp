@@ -49,6 +49,8 @@ public:
     Way& operator=(const Way&) = delete;
 
     StageFigures figures(const step::Chunk& chunk);
+    /// Its forward and backward pass of a micro-batch.
+    double passes_s(const step::Chunk& chunk);
     step::Bytes memory(const step::Chunk& chunk, double in_flight) const;
     /// The same of a part of the model, looked up once.
     const StagePrice& stage(const Part& part, std::int64_t in_flight);
