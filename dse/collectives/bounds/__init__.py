@@ -16,6 +16,7 @@ from dse.collectives.bounds.crossings import crossings_bound
 from dse.collectives.bounds.demand_cuts import demand_cut
 from dse.collectives.bounds.engines import engine_bounds
 from dse.collectives.bounds.flows import flow_bound
+from dse.collectives.bounds.joined import joined_problems, of_nodes
 from dse.collectives.bounds.lags import lags_bound
 from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
@@ -53,8 +54,14 @@ def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bou
 
 
 def _of_several(problem: Problem, deadline: Deadline) -> tuple[Bound, ...]:
-    """Bounds on what all of them need together, and on each alone."""
+    """Bounds on what all of them need together, also with nodes joined, and on each alone."""
     found = _strongest(problem, deadline)
+    for joined, block in joined_problems(View(problem, deadline)):
+        is_one = joined.collective.kind != SEVERAL
+        bounds = lower_bounds(joined, deadline) if is_one else _strongest(joined, deadline).values()
+        for bound in bounds:
+            if bound.time_ps > found.get(bound.name, NONE).time_ps:
+                found[bound.name] = of_nodes(bound, block)
     for number, part in enumerate(problem.collective.parts, 1):
         if deadline.is_over:
             break

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dse.collectives.problem.collective import CUSTOM, Collective
+from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,7 @@ class Needs:
     @property
     def everyone_gets_the_same(self) -> bool:
         """Whether what enters a set of nodes is wanted by every NPU in it."""
-        return self.collective.everyone_wants_all
+        return self.collective.kind in ("all_gather", "broadcast", "all_reduce")
 
     def _per_npu(self, value: int, only: int | None = None, but: int | None = None) -> NDArray[np.int64]:
         import numpy as np
@@ -118,22 +118,25 @@ class Needs:
         return np.where((within == 0) | (outside == 0), 0, count)
 
     def into_each(self, inside: NDArray[np.bool_]) -> int:
-        """How many chunks from outside a set each NPU in it wants (the root in a gather, others none)."""
-        if self.collective.name == CUSTOM:
+        """How many chunks from outside a set each NPU in it wants (the root in a gather, others none).
+
+        Nothing of custom conditions, and of several collectives, whose NPUs want different ones.
+        """
+        if self.collective.kind in (CUSTOM, SEVERAL):
             return 0
         needed = self.into_set(inside)
-        if needed and self.collective.name in ("all_to_all", "scatter"):
-            return needed // int(inside[: self.collective.npus].sum())
+        if needed and self.collective.kind in ("all_to_all", "scatter"):
+            return needed // int(inside[list(self.collective.members)].sum())
         return needed
 
     def wanting(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The nodes of a set that want what `into_each` counts."""
-        wanting: NDArray[np.bool_] = inside.copy()
-        wanting[self.collective.npus :] = False
-        if self.collective.name == "gather":
-            root = bool(inside[self.collective.root])
-            wanting[:] = False
-            wanting[self.collective.root] = root
+        import numpy as np
+
+        collective = self.collective
+        wanting: NDArray[np.bool_] = np.zeros(len(inside), dtype=np.bool_)
+        those = [collective.root_npu] if collective.kind == "gather" else list(collective.members)
+        wanting[those] = inside[those]
         return wanting
 
     @cached_property

@@ -91,7 +91,7 @@ def _cuts(view: View, entry: _Entry, need: int, cut: Strongest) -> Iterator[Boun
     if cut.raised_to(time):
         text = f"{need} chunks have to enter these nodes"
         yield Bound(cut.name, time, _numbers(entry.inside), text)
-    if not entry.each or view.problem.collective.name in ("all_to_all", "scatter"):
+    if not entry.each or view.problem.collective.kind in ("all_to_all", "scatter"):
         return
     wanting = entry.wanting.view("uint8")
     time, node = view.links.deepest_node(entry.start_ps, inside, wanting, entry.each)
