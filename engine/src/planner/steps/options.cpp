@@ -194,15 +194,16 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
                 fill(question, ranges, most_in_flight_,
                      group.options.emplace_back(Option{choice, way, {}, {}, 0.0}));
             });
-            choose(group, best);
+            choose(ranges, group, best);
         }
         unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
         units_.push_back(question.types[type].gpus / unit_gpus_.back());
     }
 }
 
-void Options::choose(Group& group, std::vector<Best>& best) const {
+void Options::choose(const Ranges& ranges, Group& group, std::vector<Best>& best) const {
     for (std::size_t klass = 0; klass < classes_; ++klass) {
+        const bool is_first = ranges.classes()[klass].chunk.has_embedding;
         auto& kept = group.choices.emplace_back();
         Best& least = best.emplace_back();
         for (std::uint32_t number = 0; number < group.options.size(); ++number) {
@@ -211,7 +212,8 @@ void Options::choose(Group& group, std::vector<Best>& best) const {
             if (own.cell.most_in_flight == 0) continue;
             if (own.cell.most_in_flight >= std::min<std::int64_t>(2, most_in_flight_)) {
                 least.both_s = std::min(least.both_s, own.cell.both_s());
-                least.pass_s = std::min(least.pass_s, own.cell.both_s() + 2 * option.least_send_s);
+                const double after_s = is_first ? own.cell.exposed_s + own.cell.tail_s : 0.0;
+                least.pass_s = std::min(least.pass_s, own.cell.both_s() + 2 * option.least_send_s + after_s);
             }
             const auto beats = [&](const Choice& one) { return is_as_good(one, own, types()); };
             if (std::any_of(kept.begin(), kept.end(), beats)) continue;

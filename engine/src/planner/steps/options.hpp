@@ -67,9 +67,11 @@ struct Group {
     std::vector<std::vector<Choice>> merged;   ///< those of almost equal passes are one with the best of each
 };
 
-/// The least times of a stage, if at least two micro-batches are in flight where there are two.
+/// The least times of a stage that is not the last, if at least two micro-batches are in flight where there
+/// are two.
 struct Best {
-    double both_s = step::kInfinite, pass_s = step::kInfinite;
+    double both_s = step::kInfinite;
+    double pass_s = step::kInfinite;  ///< with messages; of a first stage, with all after its last pass
 };
 
 /// All options with rounds of micro-batches.
@@ -99,20 +101,25 @@ public:
     /// of such passes is a lower bound. With n micro-batches in flight the stage runs n forward passes, then
     /// a backward and a forward one by turns, then n backward ones. The first backward pass waits for n
     /// forward ones or for the way of the first micro-batch; the last one for n backward passes or for the
-    /// way of the last micro-batch. The chain between is busy.
-    double core_s(const Cell& cell, std::int64_t in_flight, double first_s, double last_s) const {
+    /// way of the last micro-batch. The chain between is busy, or goes in laps: a forward pass, that of the
+    /// next stage and its next backward one, and a backward pass for the micro-batch but one. `lap_s` is the
+    /// time of a lap with both its messages, 0 of the last stage.
+    double core_s(const Cell& cell, std::int64_t in_flight, double first_s, double last_s,
+                  double lap_s) const {
         const auto ahead = static_cast<double>(in_flight - 1);
         const double forward_s = ahead * cell.forward_s, backward_s = ahead * cell.backward_s;
         if (in_flight == rounds_.count) {  // no forward pass follows the first backward one
             return cell.both_s() +
                    std::max({first_s + backward_s, last_s + forward_s, forward_s + backward_s});
         }
+        const auto laps = static_cast<double>((rounds_.count - in_flight - 1) / 2);
         return static_cast<double>(rounds_.count - in_flight + 1) * cell.both_s() +
-               std::max(first_s, forward_s) + std::max(last_s, backward_s);
+               laps * std::max(0.0, lap_s - 2 * cell.both_s()) + std::max(first_s, forward_s) +
+               std::max(last_s, backward_s);
     }
 
 private:
-    void choose(Group& group, std::vector<Best>& best) const;
+    void choose(const Ranges& ranges, Group& group, std::vector<Best>& best) const;
 
     Rounds rounds_;
     std::int64_t most_in_flight_;

@@ -21,6 +21,7 @@ constexpr std::array kSteps{0.05, 0.03, 0.01};  // by precision, once tables are
 constexpr std::uint64_t kFewLabels = 100'000;
 constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // once the gap is met: parts of a second
 constexpr std::uint64_t kNodesOfProof = 300'000;
+constexpr std::uint64_t kScoutLabels = 10'000'000;
 constexpr double kBeamAbove = 1.05;  // the bound of a block: few of its best plans are further away
 constexpr double kLastStep = 16.0;
 
@@ -94,6 +95,9 @@ public:
         }
         std::vector<Block> blocks;
         for (const Rounds& rounds : all) blocks.push_back({rounds, least_s_[rounds]});
+        // Few micro-batches make small tables.
+        std::reverse(blocks.begin(), blocks.end());
+        for (const Block& block : blocks) scout(block.rounds);
         raise(blocks);
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
         prove(blocks);
@@ -145,9 +149,11 @@ private:
         }
     }
 
-    SuffixTable table_of(const Options& options, const Precision& precision, double target_s) {
+    SuffixTable table_of(const Options& options, const Precision& precision, double target_s,
+                         std::uint64_t most_labels = std::numeric_limits<std::uint64_t>::max()) {
         SuffixTable table(question_, ranges_, options, precision, most_stages_, target_s,
-                          most_labels_ - std::min(most_labels_, labels_), limits_.stop);
+                          std::min(most_labels, most_labels_ - std::min(most_labels_, labels_)),
+                          limits_.stop);
         labels_ += table.labels();
         return table;
     }
@@ -188,6 +194,14 @@ private:
             if (has_plan && least->is_open && least->precision == kPrecisions.size() - 1)
                 improve(beam(*options, least->bound_s));
         }
+    }
+
+    /// Prices plans of one suffix at each cut: the tables of bounds are small once good plans are known.
+    void scout(const Rounds& rounds) {
+        const Options* options = limits_.stop() ? nullptr : options_of(rounds);
+        if (options == nullptr) return;
+        const double target_s = ranking_.best_s() * kLeastGain;
+        improve(table_of(*options, kScout, target_s, kScoutLabels).plans());
     }
 
     /// Good plans of a block with a bound, found without a proof.

@@ -106,7 +106,10 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
             if (labels == nullptr || is_stopped_) return;
             if (labels_ > most_labels || stop()) is_stopped_ = true;
             after.clear();
-            for (const Counts& counts : labels->counts) after.push_back(times_of(counts));
+            for (std::size_t i = 0; i < labels->counts.size(); ++i) {
+                after.push_back(times_of(labels->counts[i]));
+                after.back().first_s = labels->firsts_s[i];
+            }
             extend(stages, cut, after);
         });
         if (is_stopped_) return;
@@ -153,7 +156,7 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
             const double send_s = stages == 0 ? 0.0 : choice.sends_s[cut.type];
             const double pass_s = cell.both_s() + 2 * send_s;
             const double least_s =
-                options_.core_s(cell, in_flight, 2 * send_s + least_pass_s, 2 * send_s + least_pass_s);
+                options_.core_s(cell, in_flight, 2 * send_s + least_pass_s, 2 * send_s + least_pass_s, 0.0);
             if (least_s >= target_s_) continue;
             is_below = true;
             const double limit_s = target_s_ - passed_s;
@@ -161,8 +164,8 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
             for (std::uint32_t number = 0; number < after.size(); ++number) {
                 const Times& own = after[number];
                 ++labels_;
-                const double core_s =
-                    options_.core_s(cell, in_flight, 2 * send_s + own.pass_s, 2 * send_s + own.last_s);
+                const double core_s = options_.core_s(cell, in_flight, 2 * send_s + own.pass_s,
+                                                      2 * send_s + own.last_s, pass_s + own.first_s);
                 const double bound_s = std::max(own.bound_s + pass_s, core_s);
                 if (is_above(bound_s, limit_s)) continue;
                 const double ends_s = bound_s + cell.exposed_s;
@@ -184,7 +187,7 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
                 if (times.bound_s + times.tail_s >= target_s_) continue;
                 auto& labels = row[{before.others, before.type, before.units, first}];
                 if (labels == nullptr) labels = std::make_unique<Labels>();
-                if (keep(*labels, counts, link)) is_alive_ = true;
+                if (keep(*labels, counts, link, cell.both_s())) is_alive_ = true;
             }
         }
         if (!is_below) break;  // more layers take longer, and more memory
@@ -207,23 +210,30 @@ SuffixTable::Times SuffixTable::times_of(const Counts& counts) const {
 }
 
 /// Adds a suffix that no other beats, and drops those that it beats.
-bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) const {
+bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link, double first_s) const {
     constexpr std::uint64_t kBorrow = 0x8000000080000000U;  // lent to each count; kept where it is enough
     const auto beats = [](const Counts& one, const Counts& other) {
         std::uint64_t left = kBorrow;
         for (std::size_t i = 0; i < one.size(); ++i) left &= (other[i] | kBorrow) - one[i];
         return left == kBorrow;
     };
-    for (const Counts& known : labels.counts) {
-        if (beats(known, counts)) return false;
+    for (std::size_t place = 0; place < labels.counts.size(); ++place) {
+        if (!beats(labels.counts[place], counts)) continue;
+        labels.firsts_s[place] = std::min(labels.firsts_s[place], first_s);
+        return false;
     }
     std::size_t kept = 0;
     for (std::size_t place = 0; place < labels.counts.size(); ++place) {
-        if (beats(counts, labels.counts[place])) continue;
+        if (beats(counts, labels.counts[place])) {
+            first_s = std::min(first_s, labels.firsts_s[place]);
+            continue;
+        }
         labels.counts[kept] = labels.counts[place];
+        labels.firsts_s[kept] = labels.firsts_s[place];
         labels.links[kept++] = labels.links[place];
     }
     labels.counts.resize(kept);
+    labels.firsts_s.resize(kept);
     labels.links.resize(kept);
     if (kept == precision_.most_at_cut) {
         // Stages in front add to the bound, and to chains of twice the pass: both count.
@@ -233,10 +243,12 @@ bool SuffixTable::keep(Labels& labels, const Counts& counts, const Link& link) c
         const auto last = std::max_element(labels.counts.begin(), labels.counts.end(), is_before);
         if (!is_before(counts, *last)) return false;
         *last = counts;
+        labels.firsts_s[static_cast<std::size_t>(last - labels.counts.begin())] = first_s;
         labels.links[static_cast<std::size_t>(last - labels.counts.begin())] = link;
         return true;
     }
     labels.counts.push_back(counts);
+    labels.firsts_s.push_back(first_s);
     labels.links.push_back(link);
     return true;
 }

@@ -92,6 +92,7 @@ private:
 
 /// The least that a micro-batch takes to pass the stages before a cut, forward and backward, if the passes of
 /// each stage and of those before it end before a target; infinite where GPUs do not suffice for the layers.
+/// The end of the step follows the last pass of the first stage: reductions and updates of that count, too.
 ///
 /// The types of a cut are here those that are left for these stages, its units those of its type. Stages
 /// hold two micro-batches at least, for one stage follows; more would only take more memory.
@@ -125,6 +126,7 @@ inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{2e
                                         Precision{1e-4, 2e-3, false}};
 /// Few suffixes at each cut, of the least bounds and passes: good plans, and no bound.
 inline constexpr Precision kBeam{1e-4, 2e-3, false, 16};
+inline constexpr Precision kScout{1e-3, 1.0, false, 1};
 
 /// Suffixes of so many stages for each cut: those that no other beats in each of their times.
 ///
@@ -162,6 +164,7 @@ public:
 private:
     struct Times {
         double bound_s = 0.0, ends_s = 0.0, pass_s = 0.0, last_s = 0.0, tail_s = 0.0;
+        double first_s = 0.0;  ///< both passes of the first stage, the least of those that are alike
     };
     /// Times in steps of the grid, two in each word: a subtraction compares both.
     using Counts = std::array<std::uint64_t, 3>;
@@ -173,6 +176,7 @@ private:
     /// The suffixes of a cut: many are compared, few are read.
     struct Labels {
         std::vector<Counts> counts;
+        std::vector<double> firsts_s;
         std::vector<Link> links;
     };
     using Row = ByCut<std::unique_ptr<Labels>>;
@@ -191,7 +195,7 @@ private:
     }
     Counts counts_of(const Times& times) const;
     Times times_of(const Counts& counts) const;
-    bool keep(Labels& labels, const Counts& counts, const Link& link) const;
+    bool keep(Labels& labels, const Counts& counts, const Link& link, double first_s) const;
 
     const Question& question_;
     const Ranges& ranges_;
