@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,9 @@ from dse.prediction.steps.predict import figures, predict
 from dse.prediction.steps.structured import message_bytes
 
 Counts = tuple[int, ...]
+
+MOST_LAYOUTS = 5000
+"""So many predictions in one batch take parts of a second."""
 
 
 @dataclass(frozen=True)
@@ -106,23 +110,29 @@ class Layers:
         return stage_operations(self.model, self.plan_of(labels), self.cluster)
 
     def settled(self, problem: PartitionProblem, found: Partition) -> Partition:
-        """Return a partition that fits the memory, and of those of one cost the one of the fastest step.
+        """Return a partition that fits the memory and has the fastest step, of those the least cost.
 
-        A layer goes from one stage to another, with those between moving up, while that makes it better.
+        Of up to `MOST_LAYOUTS` layouts all are predicted. Of more, a layer goes from one stage to another,
+        with those between moving up, while that makes it better; a note says so. `optimal` is about the cost.
 
         Raises:
             InfeasiblePartition: none that fits is found; names the memory of the fullest stage.
         """
-        best = _filled(_counts(found.labels, self.plan.pp))
+        stages, layers = self.plan.pp, len(found.labels)
+        best = _filled(_counts(found.labels, stages))
         value = next(self._values(problem, [best]))
+        layouts = math.comb(layers - 1, stages - 1)
         while True:
-            moves = list(_neighbours(best))
-            if not value[0]:
-                moves = [to for to in moves if _bottleneck(problem, to) <= value[1]]
-            better = min(zip(self._values(problem, moves), moves, strict=True), default=(value, best))
+            tried = list(_layouts(layers, stages) if layouts <= MOST_LAYOUTS else _neighbours(best))
+            better = min(zip(self._values(problem, tried), tried, strict=True), default=(value, best))
             if better[0] >= value:
                 break
             value, best = better
+            if layouts <= MOST_LAYOUTS:
+                break
+        note = f"no other of all {layouts} layouts has a faster step"
+        if layouts > MOST_LAYOUTS:
+            note = "no layer moved to another stage makes the step faster; other layouts were not predicted"
         if value[0] > 0:
             raise InfeasiblePartition(
                 f"the fullest stage needs {format_bytes(self.memory_bytes + value[0])} of each NPU, which "
@@ -131,18 +141,18 @@ class Layers:
         labels = _labels(best)
         cost = evaluate(problem, labels)
         is_optimal = found.optimal and cost <= found.cost * (1 + PARTITION_SLACK)
-        return replace(found, labels=labels, cost=cost, optimal=is_optimal)
+        return replace(found, labels=labels, cost=cost, optimal=is_optimal, notes=(*found.notes, note))
 
     def _values(
         self, problem: PartitionProblem, layouts: Sequence[Counts]
     ) -> Iterator[tuple[float, float, float]]:
-        """Return the missing memory, the bottleneck and the step of each, of which less is better."""
+        """Return the missing memory, the step and the bottleneck of each, of which less is better."""
         cases = [Case(self.model, self._plan(counts), self.cluster) for counts in layouts]
         for counts, step in zip(layouts, figures(cases), strict=True):
             if isinstance(step, str):
                 raise InfeasiblePartition(step)
             missing = max(0.0, step.peak_memory_bytes - self.memory_bytes)
-            yield missing, _bottleneck(problem, counts), step.step_s
+            yield missing, float(f"{step.step_s:.12g}"), _bottleneck(problem, counts)
 
     def _plan(self, counts: Counts) -> Plan:
         return replace(self.plan, stages=text_of_layers(counts)) if self.plan.pp > 1 else self.plan
@@ -166,6 +176,11 @@ def _filled(counts: Counts) -> Counts:
         fullest = kept.index(max(kept))
         kept[fullest : fullest + 1] = [kept[fullest] - 1, 1]
     return tuple(kept)
+
+
+def _layouts(layers: int, stages: int) -> Iterator[Counts]:
+    for cuts in itertools.combinations(range(1, layers), stages - 1):
+        yield tuple(end - start for start, end in itertools.pairwise((0, *cuts, layers)))
 
 
 def _neighbours(counts: Counts) -> Iterator[Counts]:
