@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = _engine.plan_columns()
 NUMBERS, TEXTS = _COLUMNS[: _engine.PLAN_NUMBERS], _COLUMNS[_engine.PLAN_NUMBERS :]
+_MOST = 2.0**62
+_BEYOND = "a step takes 146 years or more, or an NPU needs 4.6e18 bytes or more: no figure is so large"
 OWN = ("launch_us", "elementwise", "optimizer_bytes")
 _numbers_of = attrgetter(*NUMBERS)
 _texts_of = attrgetter(*TEXTS)
@@ -95,7 +97,7 @@ class Batch:
 
     def predict(self, *, threads: int = 1, only_feasible: bool = False) -> Columns:
         """Predict the steps, as `predict_columns`."""
-        return Columns(
+        return _countable(
             *step_predictor().predict(
                 self.models,
                 self.clusters,
@@ -108,6 +110,22 @@ class Batch:
                 only_feasible,
             )
         )
+
+
+def _countable(
+    parts_s: NDArray[np.float64],
+    memory_bytes: NDArray[np.float64],
+    bubble_share: NDArray[np.float64],
+    reason_of: NDArray[np.int32],
+    reasons: list[str],
+) -> Columns:
+    """Return figures of which those are refused that no whole number of ns or bytes holds."""
+    is_known = (parts_s.sum(axis=1) < _MOST / 1e9) & (memory_bytes.sum(axis=1) < _MOST)
+    beyond = (reason_of < 0) & ~is_known
+    if beyond.any():
+        reason_of = np.where(beyond, np.int32(len(reasons)), reason_of)
+        reasons = [*reasons, _BEYOND]
+    return Columns(parts_s, memory_bytes, bubble_share, reason_of, reasons)
 
 
 def plan_rows(plans: Sequence[Plan]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dse.base.errors import InputError
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters, parameters
@@ -22,6 +23,7 @@ from dse.inputs.models.matrices import (
 from dse.native import _engine
 from dse.prediction.steps.frameworks import Framework
 
+_MOST_PARAMETERS = 2**53
 ROW_SPLIT = {"output", "down", "state_out"}
 """Matrices of which tensor parallelism splits the inputs; of others the outputs."""
 
@@ -66,11 +68,20 @@ def framework_text(framework: Framework) -> str:
 
 
 def model_record(model: ModelSpec) -> Mapping[str, Any]:
-    """Return a model as plain data, which the engine reads; see inputs/model.hpp of the engine."""
+    """Return a model as plain data, which the engine reads; see inputs/model.hpp of the engine.
+
+    Raises:
+        InputError: the model has more parameters than the engine counts.
+    """
     runs = layer_kinds(model)
     kinds = list(dict.fromkeys(kind for kind, _ in runs))
     shapes: dict[tuple[str, str], int] = {}
     counts = parameters(model)
+    if (count := counts.total + counts.prediction) > _MOST_PARAMETERS:
+        raise InputError(
+            f"model {model.name} has {count:.3g} parameters; at most {_MOST_PARAMETERS:.3g} are predicted: "
+            "make a dimension smaller"
+        )
     keys = (
         *("name", "d_model", "d_ff", "num_heads", "key_value_heads", "key_width", "value_width", "seq_len"),
         *("batch_size", "num_layers", "input_dim", "output_dim", "prediction_layers", "tied_embeddings"),

@@ -106,7 +106,7 @@ def _found(
 def _batch(model: ModelSpec, plans: Plans, cluster: Cluster) -> Batch:
     count, texts = len(plans.strategies), list[str]()
     columns = np.empty((count, len(NUMBERS) + len(TEXTS)), np.int64)
-    for place, name in enumerate(NUMBERS):
+    for place, name in enumerate(NUMBERS if count else ()):  # a refused number may have more than 64 bits
         columns[:, place] = plans.column(name)
     for place, name in enumerate(TEXTS, len(NUMBERS)):
         own, numbers = _numbered(plans, name)

@@ -66,6 +66,7 @@ def test_parts_in_ns_sum_to_the_wall_time_whatever_is_rounded() -> None:
     ("strategy", "reason"),
     [
         (Strategy(dp=4), "needs dp*tp*sp*pp = 4 NPUs, but system dgx_h100 has 16"),
+        (Strategy(dp=10**20), "needs dp*tp*sp*pp = 100000000000000000000 NPUs, but system dgx_h100 has 16"),
         (Strategy(dp=4, cp=2), "needs dp*tp*sp*pp*cp = 8 NPUs"),
         (Strategy(dp=16, micro_batch=8), "must divide the batch of 64"),
         (
@@ -85,6 +86,22 @@ def test_plans_that_cannot_run_are_rows_with_a_reason(strategy: Strategy, reason
     assert (row.status, row.wall_time_ns) == ("infeasible", None)
     assert reason in row.reason
     assert not point.is_feasible
+
+
+@pytest.mark.parametrize("seq_len", [2**36, 2**50])
+def test_figures_that_no_whole_number_holds_are_a_reason(seq_len: int) -> None:
+    point = predicted_point(Strategy(dp=16))
+    scenario = replace(point.scenario, model=replace(point.scenario.model, seq_len=seq_len))
+    row = evaluate(replace(point, scenario=scenario))
+    assert (row.status, row.wall_time_ns, row.peak_memory_bytes) == ("infeasible", None, None)
+    assert "a step takes 146 years or more, or an NPU needs 4.6e18 bytes or more" in row.reason
+
+
+def test_a_model_of_more_parameters_than_are_counted_is_refused() -> None:
+    point = predicted_point(Strategy(dp=16))
+    scenario = replace(point.scenario, model=replace(point.scenario.model, input_dim=2**60))
+    with pytest.raises(InputError, match=r"has 4\.72e\+21 parameters; at most 9\.01e\+15 are predicted"):
+        evaluate(replace(point, scenario=scenario))
 
 
 def test_feasible_is_what_is_predicted() -> None:
