@@ -72,11 +72,13 @@ def _opened_at_once(path: str, flags: int) -> int:
 def read_text(path: Path) -> str:
     """Return the text of a configuration file or a graph: regular, UTF-8, at most 256 MiB.
 
+    A byte order mark before it is left out.
+
     Raises:
         InputError: it is not, or cannot be read.
     """
     try:
-        return read_bytes(path, _MOST_TEXT_BYTES).decode("utf-8")
+        return read_bytes(path, _MOST_TEXT_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 

@@ -76,7 +76,7 @@ def _read(path: Path, where: str) -> dict[str, Any]:
             raise InputError(f"{where}: {problem}; give the config.json of a model of the Hugging Face Hub")
         if path.stat().st_size > _MAX_BYTES:
             raise InputError(f"{where}: has more than {_MAX_BYTES} bytes, too many for a config.json")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -180,7 +180,7 @@ def _check_experts(table: KernelTable) -> None:
 
 
 def _csv_columns(path: Path) -> dict[str, Sequence[object]]:
-    reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         records = [cells for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:

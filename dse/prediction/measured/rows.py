@@ -214,7 +214,7 @@ def read_tables(paths: Sequence[Path]) -> list[MeasuredRow]:
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each record that is not blank, with the line on which it begins."""
-    reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     line = 1
     try:
         for cells in reader:

@@ -57,6 +57,7 @@ std::string read_text_file(const std::string& path) {
     std::string text(file.size(), '\0');
     text.resize(file.read(text.data(), {}));
     require_utf8(text, path);
+    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the mark that some editors begin a file with
     return text;
 }
 

@@ -9,8 +9,8 @@
 
 namespace dse::config {
 
-/// The content of a regular file of at most 256 MiB. Throws InputError if it is none, cannot be read or is
-/// not UTF-8.
+/// The content of a regular file of at most 256 MiB, without a byte order mark. Throws InputError if it is
+/// none, cannot be read or is not UTF-8.
 std::string read_text_file(const std::string& path);
 
 /// Throws InputError with the offset of the first byte that is not UTF-8; `path` is for the message.
