@@ -102,6 +102,8 @@ def _odd_override(override: str) -> str | None:
     """Return what is wrong with an override that Hydra refuses without naming a key, or None."""
     name, _, value = override.partition("=")
     name = name.lstrip("+")
+    if name.isidentifier() and _schema(name) is None:  # a folder of conf/ that no configuration chooses from
+        return _unknown_key(name, ConfigSchema)
     if dataclasses.is_dataclass(_schema(name)) and "." not in name:
         number = re.fullmatch(r"[0-9.+-]+|true|false|null|\{.*|\[.*", value)
         return f"{name} is {value}; it must be the name of a file of conf/{name}" if number else None
@@ -128,10 +130,12 @@ def _unknown_choice(file: str, options: Sequence[str]) -> str:
 
 def _unknown_key(key: str, schema: Any) -> str:
     parent, _, name = key.rpartition(".")
-    inside = dataclasses.is_dataclass(schema) and not key.startswith("hydra.")
-    known = [field.name for field in dataclasses.fields(schema)] if inside else []
+    known = [] if key.startswith("hydra.") else _fields(schema)
     where = f"keys of {parent} are" if parent else "known keys are"
     problem = f"unknown key {excerpt(key, 200)}"
+    owners = [] if parent else [f"{group}.{name}" for group in known if name in _fields(_schema(group))]
+    if owners:
+        return f"{problem}; did you mean {' or '.join(owners)}?"
     return unknown(problem, name, known, f"{where} {', '.join(known)}") if known else problem
 
 
@@ -186,7 +190,11 @@ def _schema(key: str) -> Any:
 
 
 def _names(schema: Any) -> str:
-    return ", ".join(field.name for field in dataclasses.fields(schema))
+    return ", ".join(_fields(schema))
+
+
+def _fields(schema: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(schema)] if dataclasses.is_dataclass(schema) else []
 
 
 def _first_line(error: BaseException) -> str:

@@ -258,6 +258,9 @@ ERRORS = [
     ("sytem=dgx16", "unknown key sytem; did you mean 'system'? Known keys are study, results_dir, "
      "memory_cap, recompute, export, format, objective, run, workload, strategy, system, model, space, "
      "search, executor, simulator"),
+    ("dp=4", "unknown key dp; did you mean strategy.dp or space.dp?"),
+    ("framework=nemo", "unknown key framework; did you mean strategy.framework or space.framework?"),
+    ("kernels=b200", "unknown key kernels; known keys are study, results_dir"),
     ("model.dff=1", "unknown key model.dff; did you mean 'd_ff'? Keys of model are name, input_dim, "
      "output_dim, d_model, d_ff, num_heads, seq_len, batch_size, num_layers, num_kv_heads, gated_mlp, "
      "micro_batches, fidelity, repairs, head_dim, experts, latent_attention, tied_embeddings, biases, "
