@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,9 @@ from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.commands.synthesize import main as synthesize_command
 from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
 from tests.collectives.link_graphs import random_graph, star
+from tests.collectives.steps import can_end_by
 
 ROUND_PS = 1_000_000
 QUICK = Effort(trials=3)
@@ -198,3 +201,44 @@ def test_a_command_refuses_what_does_not_keep_to_limits(key: str) -> None:
 def test_a_summary_names_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
     assert synthesize_command(["topology=fc__n=4", "max_sends={0:1,2:2}", "trials=2"]) == 0
     assert "12 links, at most 1 to 2 sends at once on 2 NPUs" in capsys.readouterr().out
+
+
+def broadcast(graph: LinkGraph, chunks: int) -> Problem:
+    return Problem(graph, Collective("broadcast", graph.npus, chunks), Fraction(1000))
+
+
+def test_the_last_of_three_chunks_leaves_after_two_rounds_and_doubles_from_there() -> None:
+    """The third chunk leaves NPU 0 at 2, and 1, 2, 4, 8 NPUs have it 0, 1, 2, 3 rounds later."""
+    problem = broadcast(limited(full_mesh(8), 1), 3)
+    bound = best_bound(problem)
+    assert (bound.name, bound.time_ps) == ("spread", 5 * ROUND_PS)
+    assert best_bound(broadcast(limited(full_mesh(8), 2), 5)).time_ps == 4 * ROUND_PS
+
+
+def test_trees_that_are_made_within_the_limits_spread_faster_over_links_of_three_speeds() -> None:
+    """Played within the limits, the trees that are made without them take 395 us."""
+    path = Path(__file__).parents[1] / "golden" / "topologies" / "rfs_2_4_4_500_50.csv"
+    graph = limited(read_link_graph(path), 1)
+    problem = Problem(graph, Collective("broadcast", 32, 4), Fraction(1 << 20))
+    made = synthesize(problem, "auto", QUICK, compare=False)
+    assert made.synthesizer == "trees"
+    assert made.time_ps < 310_000_000
+    assert check(made.schedule).is_valid
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["broadcast", "reduce", "all_gather", "all_reduce"]), st.data())
+def test_no_schedule_within_the_limits_ends_before_the_bound(
+    seed: int, name: str, data: st.DataObject
+) -> None:
+    drawn = random_graph(seed, 4)
+    ends = zip(drawn.sources.tolist(), drawn.destinations.tolist(), strict=True)
+    few = list(ends)[:6]
+    ring = [(npu, (npu + 1) % drawn.npus) for npu in range(drawn.npus)]
+    graph = LinkGraph.of(drawn.npus, drawn.npus, [(*pair, 0, 1) for pair in sorted({*few, *ring})][:7])
+    graph = limited(graph, data.draw(st.integers(0, 2)), data.draw(st.integers(0, 1)))
+    chunks = data.draw(st.integers(1, 3)) if name in ("broadcast", "reduce") else 1
+    if name == "all_reduce" and graph.npus > 3:
+        return
+    problem = Problem(graph, Collective(name, graph.npus, chunks), Fraction(1000))
+    assert not can_end_by(problem, min(best_bound(problem).time_ps // ROUND_PS, 4) - 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dse.base.texts import counted
 from dse.collectives.bounds.bound import Bound
+from dse.collectives.bounds.spreads import spread_bound
 from dse.collectives.bounds.view import View
 from dse.collectives.bounds.weights import weight_of_ways
 from dse.inputs.networks.graph import LIMITS
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NAME = "engines"
-_SPREADING = ("broadcast", "all_gather", "all_reduce")
-_MOST_NPUS_SPREAD = 1 << 16
 
 
 def engine_bounds(view: View) -> Iterator[Bound]:
@@ -31,8 +29,8 @@ def engine_bounds(view: View) -> Iterator[Bound]:
         if getattr(graph, name):
             yield from _of_npus(view, name, ends)
             yield from _of_all(view, name, ends)
-    if len(graph.max_sends) == graph.nodes and len(graph):
-        yield from _spread(view)
+    if graph.max_sends:
+        yield from spread_bound(view)
 
 
 def _of_npus(view: View, name: str, ends: NDArray[np.int32]) -> Iterator[Bound]:
@@ -80,24 +78,6 @@ def _of_all(view: View, name: str, ends: NDArray[np.int32]) -> Iterator[Bound]:
     passed_ps, held_ps = int(problem.passed_ps[own].min()), int(problem.held_ps[own].min())
     time_ps = passed_ps + (-(-need // total) - 1) * held_ps
     yield Bound(_NAME, time_ps, (), f"{need} sends are needed, and NPUs drive {total} links at once")
-
-
-def _spread(view: View) -> Iterator[Bound]:
-    """How fast a chunk can spread to all NPUs if each passes it on over so many links at once."""
-    problem, npus = view.problem, view.problem.graph.npus
-    passed_ps, held_ps = int(problem.passed_ps.min()), int(problem.held_ps.min())
-    if problem.collective.name not in _SPREADING or npus > _MOST_NPUS_SPREAD or not held_ps:
-        return
-    most = max(number for _, number in problem.graph.max_sends)
-    arrivals = [passed_ps] * most  # the next of each engine
-    now = 0
-    for _ in range(npus - 1):
-        now = heapq.heappop(arrivals)
-        heapq.heappush(arrivals, now + held_ps)
-        for _ in range(most):
-            heapq.heappush(arrivals, now + passed_ps)
-    links = counted(most, "link", "links")
-    yield Bound(_NAME, now, (), f"a chunk reaches {npus} NPUs, each of which sends over {links} at once")
 
 
 def _least_ps(most: int, need: int, passed_ps: NDArray[np.int64], held_ps: NDArray[np.int64]) -> int:

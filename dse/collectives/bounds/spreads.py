@@ -14,6 +14,11 @@ NPUs that have it, or, in a bound of its own, of those with links out of their p
 Of k chunks the last one leaves the root after k - 1 others have begun to, and spreads from then on. And k
 times as many messages are needed, in all and from part to part, of NPUs that have any chunk.
 
+Where an NPU sends over m links at once, its messages begin no sooner than m at 0, m when the first links can
+be free again, and so on.
+
+In an all-gather every chunk spreads like that, and in an all-reduce what each NPU contributes.
+
 Backwards in time the same says how long sums of some NPUs take to get to one.
 """
 
@@ -25,23 +30,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dse.collectives.bounds.bound import Bound, Strongest
 from dse.collectives.bounds.view import View
 
-MOST_NPUS = 256
+MOST_NPUS = 1024
 _MOST_STEPS = 2_000_000  # of ways past switches, from every link
 _MOST_PARTS = 12  # ways to part NPUs
 
 
 def spread_bound(view: View) -> Iterator[Bound]:
-    """The strongest over parts that links of up to a time join, of a broadcast; nothing for others."""
+    """The strongest over parts that links of up to a time join; nothing where not every NPU gets all."""
     collective, graph = view.problem.collective, view.problem.graph
-    if collective.kind != "broadcast" or collective.npus != len(collective.members):
+    if not view.needs.everyone_gets_the_same or collective.npus != len(collective.members):
         return
     spreads = Spreads.of(view)
     if spreads is None:
         return
-    held = [
-        time for time, node in zip(spreads.held, spreads.sources, strict=True) if node == collective.root_npu
-    ]
-    begins = _start_of(held, collective.chunks)
+    has_root = collective.kind == "broadcast"
+    chunks = collective.chunks if has_root else 1
+    begins = spreads.start_of(collective.root_npu, chunks)
     strongest, found = Strongest("spread"), None
     for part in spreads.parts():
         times, count = spreads.times_to(graph.npus, part), len(set(part))
@@ -49,12 +53,12 @@ def spread_bound(view: View) -> Iterator[Bound]:
             continue
         if strongest.raised_to(begins + times[-1]):
             text = (
-                f"a chunk begins to leave NPU {collective.root_npu} at {begins} ps or later. Each NPU gets it"
+                f"a chunk begins to leave an NPU at {begins} ps or later. Each NPU gets it"
                 f" by a message of its own, and each of {count} clusters by one from another"
             )
             found = Bound("spread", strongest.time_ps, (), text)
-        need = collective.chunks * ((count if count > 1 else graph.npus) - 1)
-        if strongest.raised_to(spreads.time_of(need, times, part, collective.chunks)):
+        need = chunks * ((count if count > 1 else graph.npus) - 1)
+        if has_root and strongest.raised_to(spreads.time_of(need, times, part, chunks)):
             between = f"{count} clusters" if count > 1 else "NPUs"
             text = (
                 f"{need} messages between {between} are needed, and few NPUs have something to send at first"
@@ -62,15 +66,6 @@ def spread_bound(view: View) -> Iterator[Bound]:
             found = Bound("spread", strongest.time_ps, (), text)
     if found is not None:
         yield found
-
-
-def _start_of(held_ps: Sequence[int], number: int) -> int:
-    """When links that are free at 0 can start so many sends, at the earliest."""
-    starts = [(0, held) for held in sorted(held_ps)]
-    for _ in range(number - 1 if starts else 0):
-        start, held = starts[0]
-        heapq.heapreplace(starts, (start + held, held))
-    return starts[0][0] if starts else 0
 
 
 class Spreads:
@@ -83,6 +78,7 @@ class Spreads:
         self.sources, self.heads = (column.tolist() for column in ends)
         self.arrival = view.problem.arrival_ps.tolist()
         self.held = view.problem.held_ps.tolist()
+        self.engines = dict(graph.max_receives if turned else graph.max_sends)
         self._out: list[list[int]] = [[] for _ in range(graph.nodes)]
         for link, node in enumerate(self.sources):
             self._out[node].append(link)
@@ -138,6 +134,16 @@ class Spreads:
                 return
             yield part
 
+    def start_of(self, npu: int, number: int) -> int:
+        """When so many sends of an NPU can have started at the earliest, if its links are free at 0."""
+        held = [self.held[link] for link in self._out[npu]]
+        starts = [(0, time) for time in sorted(held)]
+        for _ in range(number - 1 if starts else 0):
+            start, time = starts[0]
+            heapq.heapreplace(starts, (start + time, time))
+        most = self.engines.get(npu, len(held))
+        return max(starts[0][0], (number - 1) // most * min(held)) if starts else 0
+
     def _past_of(self, link: int) -> Iterable[tuple[int, int]]:
         """The NPUs that messages on a link come to, but for the sender."""
         ways = self._past[self.heads[link]].items()
@@ -147,12 +153,17 @@ class Spreads:
         """When 1, 2, … messages of an NPU can be at others, in its part or outside: the least of all."""
         least: list[int] = []
         for npu in range(self.npus):
-            times = []
+            times, firsts = [], []
             for link in self._out[npu]:
                 ways = [time for other, time in self._past_of(link) if (part[other] != part[npu]) == outside]
                 first = self.arrival[link] + min(ways, default=0)
                 times += [first + number * self.held[link] for number in range(chunks * len(ways))]
+                firsts += [(self.held[link], first)] if ways else []
             times.sort()
+            most = self.engines.get(npu, len(firsts))
+            if most < len(firsts):
+                held, first = map(min, zip(*firsts, strict=True))
+                times = [max(time, first + number // most * held) for number, time in enumerate(times)]
             least = [*map(min, least, times), *least[len(times) :], *times[len(least) :]]
         return least
 

@@ -145,19 +145,25 @@ def _trees_of_all(problem: Problem, start: Schedule | None, effort: Effort) -> S
 
 
 def trees_drawn(
-    problem: Problem, effort: Effort, given: Given | None = None, *, exchange: bool = False
+    problem: Problem,
+    effort: Effort,
+    given: Given | None = None,
+    *,
+    exchange: bool = False,
+    work: int | None = None,
 ) -> Schedule | None:
     """Return an all-reduce, or parts, of a tree per chunk with a root of its own, also through switches.
 
     Trees that are given are the first ones, and the sends of others stay. With `exchange` roots exchange sums
-    with a neighbour. None means that there are too many sends, or no time.
+    with a neighbour. `work` is how many sends are scheduled. None means that there are too many sends, or no
+    time.
     """
     import numpy as np
 
     from dse.base import solvers
 
     collective = problem.collective
-    work = effort.trials * _SENDS_OF_A_TRIAL
+    work = effort.trials * _SENDS_OF_A_TRIAL if work is None else work
     sends = collective.tree_sends
     trees = None
     if given is not None:

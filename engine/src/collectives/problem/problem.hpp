@@ -62,7 +62,7 @@ struct Problem {
     std::vector<Picoseconds> free_from;  ///< per link; empty: all are free from 0 on
     std::vector<std::uint8_t> copies;    ///< per node, as `can_copy`; empty: all can
     std::vector<std::uint8_t> adds;      ///< per node, as `can_add`; empty: all can
-    EngineLimits engines;                ///< only forward greedy searches keep to them
+    EngineLimits engines;                ///< forward greedy searches and trees of sums keep to them
     LinksPerNode into;                   ///< by destination
     LinksPerNode out_of;                 ///< by source
 

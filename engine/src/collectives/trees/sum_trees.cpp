@@ -47,15 +47,32 @@ EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, cons
 TreeGrower::TreeGrower(const Problem& problem, const EndsOfChunks& ends)
     : problem_(problem),
       ends_(ends),
+      is_limited_(!problem.engines.empty()),
       loads_(problem.links.size(), 0),
+      sent_(problem.nodes, 0),
+      received_(problem.nodes, 0),
       cost_(problem.nodes),
       depth_(problem.nodes),
       by_(problem.nodes),
       gate_(problem.nodes),
-      is_end_(problem.nodes) {}
+      is_end_(problem.nodes),
+      inner_hops_(problem.nodes) {}
+
+void TreeGrower::clear() {
+    for (std::vector<Picoseconds>* loads : {&loads_, &sent_, &received_})
+        std::fill(loads->begin(), loads->end(), Picoseconds{0});
+}
 
 Picoseconds TreeGrower::most_load() const {
-    return loads_.empty() ? 0 : *std::max_element(loads_.begin(), loads_.end());
+    Picoseconds most = loads_.empty() ? 0 : *std::max_element(loads_.begin(), loads_.end());
+    const auto look_at = [&](const std::vector<std::uint32_t>& limits,
+                             const std::vector<Picoseconds>& loads) {
+        for (std::size_t node = 0; node < limits.size(); ++node)
+            if (limits[node] > 0) most = std::max(most, loads[node] / limits[node]);
+    };
+    look_at(problem_.engines.sends, sent_);
+    look_at(problem_.engines.receives, received_);
+    return most;
 }
 
 AddingTree TreeGrower::grow(std::uint32_t chunk, std::uint32_t root, const Growth& growth, Random& random) {
@@ -70,13 +87,19 @@ AddingTree TreeGrower::grow(std::uint32_t chunk, std::uint32_t root, const Growt
 }
 
 void TreeGrower::add(const AddingTree& tree, int sign) {
-    for (const TreeHop& hop : tree.hops) loads_[hop.link] += sign * problem_.links[hop.link].held;
+    for (const TreeHop& hop : tree.hops) {
+        const Link& link = problem_.links[hop.link];
+        loads_[hop.link] += sign * link.held;
+        sent_[link.from] += sign * link.held;
+        received_[link.to] += sign * link.held;
+    }
 }
 
 template <bool kSums>
 void TreeGrower::grow_half(const SumEnds& ends, AddingTree& tree, const Growth& growth, Random& random) {
     std::fill(cost_.begin(), cost_.end(), kUnseen);
     std::fill(gate_.begin(), gate_.end(), kNoGate);
+    std::fill(inner_hops_.begin(), inner_hops_.end(), 0U);
     heap_.clear();
     std::fill(is_end_.begin(), is_end_.end(), std::uint8_t{0});
     for (const std::uint32_t node : ends.of(kSums)) is_end_[node] = 1;
@@ -93,7 +116,20 @@ void TreeGrower::grow_half(const SumEnds& ends, AddingTree& tree, const Growth& 
         const Candidate next = heap_.back();
         heap_.pop_back();
         const std::uint32_t node = next.node;
-        if (gate_[node] != kNoGate || next.cost > cost_[node]) continue;
+        if (gate_[node] != kNoGate) continue;
+        if (!is_limited_) {
+            if (next.cost > cost_[node]) continue;
+        } else {
+            if (cost_[node] != kUnseen) continue;  // a relay by a cheaper way
+            const double now = next.others + cost_of<kSums>(next.link, growth);
+            if (now > next.cost) {  // the engines of the inner end have got more to do since
+                heap_.push_back({now, node, next.link, next.others});
+                std::push_heap(heap_.begin(), heap_.end());
+                continue;
+            }
+            by_[node] = next.link;
+            cost_[node] = next.cost;
+        }
         if (is_end_[node] == 0) {
             offer_from<kSums>(node, next.cost, growth, random);
             continue;
@@ -122,6 +158,8 @@ void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
     std::size_t kept = 0;
     for (const std::uint32_t outer : way_) {
         depth_[outer] = depth_[inner(outer)] + static_cast<double>(problem_.links[by_[outer]].arrival);
+        if (is_limited_) depth_[outer] += wait_at<kSums>(by_[outer]);
+        ++inner_hops_[inner(outer)];
         tree.hops.push_back({by_[outer], gate});
         gate = static_cast<std::uint32_t>(tree.hops.size());
         if (outer >= problem_.npus && !branches(problem_, outer, kSums)) continue;  // only passes
@@ -133,6 +171,32 @@ void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
     way_.resize(kept);
 }
 
+/// How long a hop over a link waits for the engine of its inner end, which has other hops of the tree.
+template <bool kSums>
+double TreeGrower::wait_at(std::uint32_t l) const {
+    const Link& link = problem_.links[l];
+    const std::vector<std::uint32_t>& limits = kSums ? problem_.engines.receives : problem_.engines.sends;
+    const std::uint32_t inner = kSums ? link.to : link.from;
+    if (limits.empty() || limits[inner] == 0) return 0.0;
+    return static_cast<double>(inner_hops_[inner] / limits[inner]) * static_cast<double>(link.held);
+}
+
+/// What a link, or an engine at it, has to carry with one more hop, and the wait for an engine.
+template <bool kSums>
+double TreeGrower::cost_of(std::uint32_t l, const Growth& growth) const {
+    const Link& link = problem_.links[l];
+    Picoseconds load = loads_[l];
+    const auto look_at = [&](const std::vector<std::uint32_t>& limits, const std::vector<Picoseconds>& loads,
+                             std::uint32_t node, bool is_inner) {
+        if (limits.empty() || limits[node] == 0) return;
+        const Picoseconds own = is_inner ? link.held * inner_hops_[node] : 0;
+        load = std::max(load, (loads[node] + own) / limits[node]);
+    };
+    look_at(problem_.engines.sends, sent_, link.from, !kSums);
+    look_at(problem_.engines.receives, received_, link.to, kSums);
+    return static_cast<double>(load - base_ + link.held) + growth.depth * wait_at<kSums>(l);
+}
+
 template <bool kSums>
 void TreeGrower::offer_from(std::uint32_t node, double cost, const Growth& growth, Random& random) {
     const LinksPerNode& near = kSums ? problem_.into : problem_.out_of;
@@ -142,12 +206,17 @@ void TreeGrower::offer_from(std::uint32_t node, double cost, const Growth& growt
         const std::uint32_t outer = kSums ? link.from : link.to;
         if (gate_[outer] != kNoGate) continue;
         const auto held = static_cast<double>(link.held);
-        double now = cost + static_cast<double>(loads_[l] - base_) + held;
+        double now =
+            cost + (is_limited_ ? cost_of<kSums>(l, growth) : static_cast<double>(loads_[l] - base_) + held);
         if (growth.noise > 0.0) now += growth.noise * held * random.unit();
-        if (now >= cost_[outer]) continue;
-        cost_[outer] = now;
-        by_[outer] = l;
-        heap_.push_back({now, outer});
+        if (is_limited_) {
+            heap_.push_back({now, outer, l, now - cost_of<kSums>(l, growth)});
+        } else {
+            if (now >= cost_[outer]) continue;
+            cost_[outer] = now;
+            by_[outer] = l;
+            heap_.push_back({now, outer, l, now});
+        }
         std::push_heap(heap_.begin(), heap_.end());
     }
 }

@@ -53,6 +53,8 @@ struct AddingTree {
 
 /// How a tree grows: whichever node costs least joins first. A link costs what it has to carry already, in
 /// ps; `depth` is the share of the way to the root that is added, `noise` that of the held time at random.
+/// Where a node has few engines, a link costs what they have to carry if that is more, and each hop at the
+/// node waits for the ones before.
 struct Growth {
     double depth = 0.0;
     double noise = 0.0;
@@ -72,12 +74,14 @@ public:
 
     void add(const AddingTree& tree, int sign = 1);
 
-    void clear() { loads_.assign(loads_.size(), 0); }
+    void clear();
 
 private:
     struct Candidate {
         double cost;
         std::uint32_t node;
+        std::uint32_t link;
+        double others;  ///< the part of the cost that does not change
         bool operator<(const Candidate& other) const {
             return cost != other.cost ? cost > other.cost : node > other.node;
         }
@@ -90,9 +94,16 @@ private:
     template <bool kSums>
     void offer_from(std::uint32_t node, double cost, const Growth& growth, Random& random);
 
+    template <bool kSums>
+    double wait_at(std::uint32_t l) const;
+    template <bool kSums>
+    double cost_of(std::uint32_t l, const Growth& growth) const;
+
     const Problem& problem_;
     const EndsOfChunks& ends_;
+    const bool is_limited_;
     std::vector<Picoseconds> loads_;
+    std::vector<Picoseconds> sent_, received_;  ///< per node what its engines have to carry
     Picoseconds base_ = 0;  ///< what every link carries: it says nothing about which is better
     std::uint32_t missing_ = 0;
 
@@ -101,6 +112,7 @@ private:
     std::vector<double> cost_, depth_;
     std::vector<std::uint32_t> by_, gate_, way_;
     std::vector<std::uint8_t> is_end_;
+    std::vector<std::uint32_t> inner_hops_;  ///< how many hops further out the node has
 };
 
 }  // namespace dse::synthesis

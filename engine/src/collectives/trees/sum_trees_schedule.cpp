@@ -130,6 +130,38 @@ bool TreeTimes::is_reserved(std::uint32_t l, Picoseconds now) {
     return true;
 }
 
+/// Links with the least keys first, as they compete for engines.
+void TreeTimes::sort_touched() {
+    std::erase_if(touched_, [&](std::uint32_t l) { return queues_[l].empty(); });
+    std::sort(touched_.begin(), touched_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return queues_[a].front() < queues_[b].front(); });
+}
+
+/// Whether both ends of a link have an engine.
+bool TreeTimes::has_engines(std::uint32_t l) const {
+    const Link& link = problem_.links[l];
+    const EngineLimits& most = problem_.engines;
+    const auto is_free = [](const auto& limits, const auto& taken, std::uint32_t node) {
+        return limits.empty() || limits[node] == 0 || taken[node] < limits[node];
+    };
+    return is_free(most.sends, sending_, link.from) && is_free(most.receives, receiving_, link.to);
+}
+
+void TreeTimes::take_engines(std::uint32_t l) {
+    ++sending_[problem_.links[l].from];
+    ++receiving_[problem_.links[l].to];
+}
+
+/// Gives an engine back; links of the node may go on.
+void TreeTimes::free_engine(std::uint32_t node, bool of_sends, std::uint32_t hop, Picoseconds now) {
+    --(of_sends ? sending_ : receiving_)[node];
+    freed_by_[node] = hop;
+    freed_at_[node] = now;
+    const LinksPerNode& near = of_sends ? problem_.out_of : problem_.into;
+    touched_.insert(touched_.end(), near.links.begin() + near.begin[node],
+                    near.links.begin() + near.begin[node + 1]);
+}
+
 /// Lets the hops wait for their links that start at a gate.
 template <bool kBackwards>
 void TreeTimes::open(std::uint32_t gate, const std::vector<Picoseconds>& keys) {
@@ -160,6 +192,19 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
     }
     calendar_ = Calendar();
     touched_.clear();
+    const bool is_limited = !problem_.engines.sends.empty() || !problem_.engines.receives.empty();
+    if (is_limited) {
+        sending_.assign(problem_.nodes, 0);
+        receiving_.assign(problem_.nodes, 0);
+        freed_by_.assign(problem_.nodes, kNoHop);
+        freed_at_.assign(problem_.nodes, -1);
+        hop_on_.assign(problem_.links.size(), kNoHop);
+    }
+    // A link's bytes have entered it: of the end that begins, backwards the receiver's, the engine is free.
+    const auto entered = [&](std::uint32_t l, Picoseconds at) {
+        const Link& link = problem_.links[l];
+        free_engine(kBackwards ? link.to : link.from, !kBackwards, hop_on_[l], at);
+    };
     // Going in, a gate waits for the hops further out, and then its own hop starts; going out, for its own.
     const auto goes_in = [&](std::uint32_t hop) { return (is_sum_[hop] != 0) != kBackwards; };
     for (std::uint32_t h = 0; h < hops; ++h) ++closed_[goes_in(h) ? inner_[h] : outer_[h]];
@@ -183,6 +228,7 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
     }
     Picoseconds now = 0, time = 0;
     while (true) {
+        if (is_limited) sort_touched();
         for (const std::uint32_t l : touched_) {
             std::vector<Waiting>& queue = queues_[l];
             if (queue.empty() || free_at_[l] > now) continue;
@@ -192,6 +238,7 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
                     continue;
                 }
             }
+            if (is_limited && !has_engines(l)) continue;
             std::pop_heap(queue.begin(), queue.end(), std::greater<>());
             const std::uint32_t h = queue.back().second;
             queue.pop_back();
@@ -204,8 +251,14 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
                     cause_[h] = others_at_[t] == now ? others_by_[t] : on_link_[l];
                 else
                     cause_[h] = opened_at_[gate] == now ? opened_by_[gate] : on_link_[l];
+                if (is_limited && opened_at_[gate] != now && now > 0 && free_at_[l] != now)
+                    cause_[h] = freed_by_[freed_at_[link.from] == now ? link.from : link.to];
                 on_link_[l] = h;
                 if (now + link.arrival > time) last_ = h;
+            }
+            if (is_limited) {
+                take_engines(l);
+                hop_on_[l] = h;
             }
             free_at_[l] = now + link.held;
             time = std::max(time, now + link.arrival);
@@ -218,9 +271,18 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
         for (const std::uint32_t item : items_) {
             if (item >= hops) {
                 touched_.push_back(item - hops);
+                // Not where others had the link.
+                if (is_limited && hop_on_[item - hops] != kNoHop &&
+                    starts[hop_on_[item - hops]] + problem_.links[item - hops].held == now)
+                    entered(item - hops, now);
                 continue;
             }
             touched_.push_back(link_[item]);
+            if (is_limited) {
+                const Link& link = problem_.links[link_[item]];
+                if (link.held == link.arrival) entered(link_[item], now);
+                free_engine(kBackwards ? link.from : link.to, kBackwards, item, now);
+            }
             const bool in = goes_in(item);
             const std::uint32_t gate = in ? inner_[item] : outer_[item];
             const std::uint32_t t = exchanges_.empty() ? kNoHop : exchanging_at_[gate];

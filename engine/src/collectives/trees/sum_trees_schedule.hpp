@@ -34,7 +34,8 @@ struct TreeStarts {
 };
 
 /// Schedules trees whose hops stand in lists of their links. Keeps references to the problem and the trees;
-/// after a tree has changed, `refresh` it.
+/// after a tree has changed, `refresh` it. Where nodes have few engines, a hop takes one of either end: the
+/// one at its start until its bytes have entered the link, the other one until they have arrived.
 class TreeTimes {
 public:
     /// `reserved` are sends of others, which forwards no hop may meet on a link; they are in order of start.
@@ -78,6 +79,10 @@ private:
     void find_exchanges();
     void wait(std::uint32_t hop, Picoseconds key);
     bool is_reserved(std::uint32_t l, Picoseconds now);
+    void sort_touched();
+    bool has_engines(std::uint32_t l) const;
+    void take_engines(std::uint32_t l);
+    void free_engine(std::uint32_t node, bool of_sends, std::uint32_t hop, Picoseconds now);
 
     const Problem& problem_;
     const std::vector<AddingTree>& trees_;
@@ -98,7 +103,11 @@ private:
     std::vector<Picoseconds> free_at_;                ///< per link
     std::vector<std::vector<Picoseconds>> reserved_;  ///< per link; empty without sends of others
     std::vector<std::size_t> next_reserved_;
-    std::vector<std::uint32_t> on_link_;    ///< per link the hop that started last
+    std::vector<std::uint32_t> on_link_;              ///< per link the hop that started last
+    std::vector<std::uint32_t> sending_, receiving_;  ///< per node engines taken; empty without limits
+    std::vector<std::uint32_t> freed_by_;             ///< per node the hop that freed an engine last
+    std::vector<std::uint32_t> hop_on_;               ///< per link the hop that took engines last
+    std::vector<Picoseconds> freed_at_;
     std::vector<Picoseconds> opened_at_;    ///< per gate
     std::vector<std::uint32_t> opened_by_;  ///< per gate the hop that arrived last
     std::vector<std::uint32_t> cause_;      ///< per hop
