@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.negotiated import negotiated
@@ -163,8 +164,9 @@ def trees_drawn(
     from dse.base import solvers
 
     collective = problem.collective
-    work = effort.trials * _SENDS_OF_A_TRIAL if work is None else work
     sends = collective.tree_sends
+    steps = effort.trials * _STEPS_OF_A_TRIAL if work is None else work // max(1, sends)
+    work = effort.trials * _SENDS_OF_A_TRIAL if work is None else work
     trees = None
     if given is not None:
         made, others = given.schedule, given.others
@@ -172,7 +174,6 @@ def trees_drawn(
         trees = (made.link, made.chunk, marks, list(given.keys), others.link, others.start_ps)
     if sends * _SENDS_FOR_A_DRAW > work:
         return None
-    steps = effort.trials * _STEPS_OF_A_TRIAL
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.search_sum_trees(
             (problem if collective.parts else halves(problem)[1]).native,
@@ -188,6 +189,28 @@ def trees_drawn(
     if not len(link):
         return None
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
+
+
+def trees_from(start: Schedule, effort: Effort, work: int) -> Schedule | None:
+    """Return the fastest schedule found of a tree per chunk, from those of `start`, of any collective.
+
+    `work` is how many sends are scheduled. None if there are custom conditions, or too many sends.
+    """
+    import numpy as np
+
+    problem, collective = start.problem, start.problem.collective
+    own = problem
+    if not collective.parts and collective.name != CUSTOM:
+        part = Part(collective.name, collective.members, collective.chunks_per_npu, collective.root)
+        own = replace(problem, collective=Collective(CUSTOM, collective.npus, parts=(part,)))
+    if not own.collective.parts:
+        return None
+    nothing = np.empty(0, dtype=np.int32)
+    given = Given(start, (start.start_ps,), Schedule.of(own, nothing, nothing, np.empty(0, dtype=np.int64)))
+    found = trees_drawn(own, effort, given, work=work)
+    if found is None:
+        return None
+    return Schedule.of(problem, found.link, found.chunk, found.start_ps, found.reduce)
 
 
 def _exchanged(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
-from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.reachability import require_ways
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
-from dse.collectives.search.overlap import Given, trees_drawn
+from dse.collectives.search.overlap import trees_from
 from dse.collectives.search.reductions import halves, in_sequence, tightened, without_waste
 from dse.collectives.search.synthesizers.base import Effort, Synthesis
 from dse.collectives.search.synthesizers.searches import Variant, search_variants
@@ -72,13 +71,15 @@ def within_engines(
             candidates[f"greedy within them{words}"] = found.schedule
             candidates[f"greedy{words}, moved late and early"] = _played(found.schedule, problem, effort)
     best = min(candidates, key=lambda words: candidates[words].time_ps)
-    drawn = None if deadline.is_over else _trees(problem, candidates[best], effort.until(deadline))
+    drawn = None
+    if not deadline.is_over and candidates[best].time_ps > effort.enough_ps:
+        drawn = trees_from(candidates[best], effort.until(deadline), effort.trials * _SENDS_OF_A_TRIAL)
     if drawn is not None:
         candidates["trees of all chunks within them"] = drawn
         best = min(best, "trees of all chunks within them", key=lambda words: candidates[words].time_ps)
     story = "; ".join(f"{words}: {schedule.time_ps} ps" for words, schedule in candidates.items())
     why = f"without limits {free_ps} ps, {free.why}; {story}"
-    name = {"greedy": "greedy", "trees": "trees", "fixed": best}.get(best.split()[0], name)
+    name = {"greedy": "greedy", "trees": "changes", "fixed": best}.get(best.split()[0], name)
     return Synthesis(candidates[best], name, trials, free.proven_ps, free.proof, why), barrier_ps
 
 
@@ -87,26 +88,6 @@ def _played(schedule: Schedule, problem: Problem, effort: Effort) -> Schedule:
     rounds = min(_MOST_ROUNDS, _MOST_SENDS_PLACED // max(1, len(schedule)))
     columns = (schedule.link, schedule.chunk, schedule.start_ps, schedule.reduce)
     return tightened(Schedule.of(problem, *columns), rounds, effort.seed, effort.enough_ps)
-
-
-def _trees(problem: Problem, start: Schedule, effort: Effort) -> Schedule | None:
-    """Return the fastest schedule of trees found that keep to the limits, from those of `start`; or None."""
-    import numpy as np
-
-    collective = problem.collective
-    if start.time_ps <= effort.enough_ps:
-        return None
-    own = problem
-    if not collective.parts and collective.name != CUSTOM:
-        part = Part(collective.name, collective.members, collective.chunks_per_npu, collective.root)
-        own = replace(problem, collective=Collective(CUSTOM, collective.npus, parts=(part,)))
-    if not own.collective.parts:
-        return None
-    link, at = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
-    given = Given(start, (start.start_ps,), Schedule.of(own, link, link, at))
-    found = trees_drawn(own, effort, given, work=effort.trials * _SENDS_OF_A_TRIAL)
-    columns = found and (found.link, found.chunk, found.start_ps, found.reduce)
-    return columns and Schedule.of(problem, *columns)
 
 
 def _kept_links(problem: Problem) -> Iterator[tuple[str, NDArray[np.int32]]]:

@@ -11,6 +11,7 @@ from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
 from dse.collectives.search.negotiated import negotiated, takes
+from dse.collectives.search.overlap import trees_from
 from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.symmetric_reductions import search_sums
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
@@ -31,6 +32,8 @@ _MOVES = 20_000_000
 # a packing costs about a flow for each pair of NPUs, which looks at every link.
 _CHUNKS_FOR_TREES = 4
 _LINKS_OF_PACKINGS = 200_000_000
+# Of trees that are changed one by one, in each trial: a hundredth of a second.
+_SENDS_OF_DRAWN_TREES = 200_000
 
 
 @dataclass
@@ -120,9 +123,9 @@ class Auto(Synthesizer):
     """Runs what fits a problem, the cheapest first, until a bound is met; keeps the best and says why.
 
     Symmetric trees where the links have translations, a rule for large meshes alone, restarts of the greedy
-    searches, the fixed algorithms, an improvement of large neighbourhoods, trees packed for the best
-    bandwidth where there are many chunks, and an exact search where the problem is small. Without a time
-    limit that ends after ten seconds, all else after so many trials.
+    searches, the fixed algorithms, trees that are changed one by one, an improvement of large neighbourhoods,
+    trees packed for the best bandwidth where there are many chunks, and an exact search where the problem is
+    small. Without a time limit that ends after ten seconds, all else after so many trials.
     """
 
     name = "auto"
@@ -144,6 +147,8 @@ class Auto(Synthesizer):
             self._try_fixed(problem, best, None)
         places = problem.graph.npus * problem.collective.chunks
         is_free = not problem.graph.cannot_copy
+        if best.schedule is not None and not best.is_enough:
+            _draw_trees(best, best.schedule)
         if is_free and places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
             _improve(problem, best, best.schedule)
         if best.schedule is not None and not best.is_enough:
@@ -184,6 +189,15 @@ class Auto(Synthesizer):
             else:
                 schedule = tightened(without_waste(schedule))
             best.take(schedule, f"fixed {name}", f"the best fixed algorithm, {name}")
+
+
+def _draw_trees(best: _Best, start: Schedule) -> None:
+    """Change the tree of a chunk or a few at a time, from those of a schedule and from drawn ones."""
+    effort = replace(best.effort, time_limit_s=best.time_left())
+    with contextlib.suppress(InputError):
+        found = trees_from(start, effort, best.effort.trials * _SENDS_OF_DRAWN_TREES)
+        if found is not None:
+            best.take(found, "changes", "trees of all chunks, changed a few at a time")
 
 
 def _pack_trees(problem: Problem, best: _Best) -> bool:
