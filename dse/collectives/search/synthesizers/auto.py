@@ -24,6 +24,7 @@ from dse.collectives.search.synthesizers.registry import make_synthesizer
 _MOST_PLACES_EXACT = 700
 _MOST_SUMS_EXACT = 100
 _MOST_PLACES_IMPROVED = 20_000
+_MOST_PLACES_CHANGED = 100_000  # of trees, each of which grows in a moment
 _SECONDS_EXACT = 10.0
 # Of large neighbourhoods, each of the steps of all trials; and the sends times steps of them, a second.
 _MOST_ROUNDS = 10
@@ -147,7 +148,7 @@ class Auto(Synthesizer):
             self._try_fixed(problem, best, None)
         places = problem.graph.npus * problem.collective.chunks
         is_free = not problem.graph.cannot_copy
-        if best.schedule is not None and not best.is_enough:
+        if places <= _MOST_PLACES_CHANGED and best.schedule is not None and not best.is_enough:
             _draw_trees(best, best.schedule)
         if is_free and places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
             _improve(problem, best, best.schedule)
