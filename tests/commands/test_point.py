@@ -110,13 +110,21 @@ def test_json_has_the_headline(tmp_path: Path) -> None:
     assert "\npeak memory  not tracked\n" in out
 
 
+def test_exported_files_are_simulated_as_their_point_was(tmp_path: Path) -> None:
+    options = ("system.network_model=congestion_aware", "system.queues_per_dimension=2")
+    done = run_ok("point", *PIPELINE, *options, "export=files", "format=json", cwd=tmp_path)
+    again = run_ok("simulate", "files", "--json", cwd=tmp_path)
+    assert json.loads(again.out)["wall_time_ns"] == json.loads(done.out)["wall_time_ns"]
+
+
 @pytest.mark.parametrize("options", [(), ("system.queues_per_dimension=2", "system.injection_scale=3")])
 def test_exported_files_give_the_same_metrics(tmp_path: Path, options: tuple[str, ...]) -> None:
     folder = tmp_path / "files"
     done = run_ok("point", *PIPELINE, *options, f"export={folder}", "format=json", cwd=tmp_path)
     answer = json.loads(done.out)
     system_files = ("system.json", "network.yml", "remote_memory.json")
-    expected_files = {f"trace.{rank}.et" for rank in range(16)} | {"comm_group.json", *system_files}
+    further_files = {"comm_group.json", "case.json", *system_files}
+    expected_files = {f"trace.{rank}.et" for rank in range(16)} | further_files
     assert {path.name for path in folder.iterdir()} == expected_files
     command_line = dict(option.split("=", 1) for option in answer["export_options"])
     assert command_line["--workload-configuration"] == f"{folder}/trace"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 from collections.abc import Mapping
@@ -149,21 +150,24 @@ def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[s
         InputError: the folder cannot be written, the traces of the workload are not kept, or the system has
             faults, deratings, types of NPUs or the safe issue order, for which ASTRA-sim has no files.
     """
-    write_files(folder, chain(system_files(system, folder).items(), workload.files()))
-    options = [
+    further = []
+    if system.queues_per_dimension != 1:
+        further.append(f"--num-queues-per-dim={system.queues_per_dimension}")
+    if system.rendezvous_protocol:
+        further.append("--rendezvous-protocol=true")
+    if system.injection_scale != 1.0:
+        further.append(f"--injection-scale={system.injection_scale}")
+    case = json.dumps({"network_model": system.network_model, "options": further}, indent=2)
+    own = {**system_files(system, folder), "case.json": f"{case}\n".encode()}  # what its files do not say
+    write_files(folder, chain(own.items(), workload.files()))
+    return [
         f"--workload-configuration={folder / 'trace'}",
         f"--comm-group-configuration={folder / 'comm_group.json'}",
         f"--system-configuration={folder / 'system.json'}",
         f"--network-configuration={folder / 'network.yml'}",
         f"--remote-memory-configuration={folder / 'remote_memory.json'}",
+        *further,
     ]
-    if system.queues_per_dimension != 1:
-        options.append(f"--num-queues-per-dim={system.queues_per_dimension}")
-    if system.rendezvous_protocol:
-        options.append("--rendezvous-protocol=true")
-    if system.injection_scale != 1.0:
-        options.append(f"--injection-scale={system.injection_scale}")
-    return options
 
 
 def _for_private_folder(system: SystemSpec) -> SystemSpec:
