@@ -256,6 +256,10 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
     [
         ((), "topology is missing; write topology=FILE.csv, topology=torus__dim=[4,4] or system=NAME"),
         (("topology=none.csv",), "none.csv: cannot be read: No such file or directory"),
+        (
+            ("topology=rng__dim=[4]",),
+            "allowed are grid, torus, fc, ring, tree, nx_GENERATOR; did you mean 'ring'?",
+        ),
         (("topology=nothing",), "topology is 'nothing'; it must be a CSV file, or a name such as torus"),
         (("topology=bad.csv",), "bad.csv, line 4: links node 1 to itself"),
         (("topology=oneway.csv",), "topology has no way from NPU 1 to NPU 0, which all_gather needs"),

@@ -88,6 +88,8 @@ def network_of(
         return Network(topology, with_engines(named.graph, values), named.sizes)
     path = Path(topology)
     if path.suffix.lower() != ".csv" and not path.exists():
+        if "__" in topology:
+            named_network(topology, deadline)  # which says the families
         raise InputError(
             f"topology is '{topology}'; it must be a CSV file, or a name such as torus__dim=[4,4]"
         )
