@@ -111,12 +111,6 @@ def _log_seeds(_: Path) -> list[bytes]:
     return [samples[name]().encode() for name in names]
 
 
-def _schedule_csv(path: Path) -> object:
-    from dse.prediction.frameworks.writing.schedules import read_schedule_csv
-
-    return read_schedule_csv(text_of(path), "zb-v", 2, 2, 4, path.name)
-
-
 def _composed(key: str, *others: str) -> Callable[[Path], object]:
     def reading(path: Path) -> object:
         from dse.inputs.strategies import Strategy
@@ -302,7 +296,6 @@ READERS: dict[str, Reader] = {
     ),
     "config.json": Reader(".json", contents("tests/golden/huggingface/*/config.json"), _model_file),
     "log": Reader(".log", _log_seeds, _log),
-    "schedule-csv": Reader(".csv", contents("tests/golden/schedules/torch_ZBV*.csv"), _schedule_csv),
     "measured-rows": Reader(".csv", _measured_seeds, _measured),
     "cluster": Reader(".yaml", contents("conf/cluster/*.yaml"), _cluster),
     "reliability": Reader(".yaml", contents("conf/reliability/*.yaml"), _reliability),

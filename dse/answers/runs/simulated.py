@@ -14,7 +14,6 @@ from dse.simulation.simulators import NEVER, RankRecording, RecordedNode, Record
 from dse.simulation.workloads import parse_name
 
 _NUMBERS = re.compile(r"\d+")
-_MOST_LETTERS = 40
 
 
 def parts_of_recording(recording: Recording) -> Parts:

@@ -14,7 +14,7 @@ needs no trust in the solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import is_installed
@@ -34,8 +34,6 @@ _SECONDS_OF_PROGRAM = 60.0
 # Prices are ratios of small numbers more often than not; rounded to such a ratio they lose nothing.
 _SCALES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 60, 2520, 1 << 20)
 _MOST_WEIGHT = 1 << 62
-
-Needed = Callable[["NDArray[np.int64]"], int]
 
 
 def ways_bound(view: View) -> Iterator[Bound]:

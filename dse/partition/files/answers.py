@@ -1,4 +1,4 @@
-"""From the labels that a search found to its answer: the cost from the shared evaluation, bound and gap."""
+"""From the labels that a search found to its answer: the cost from the shared evaluation, and the bound."""
 
 from __future__ import annotations
 
@@ -76,10 +76,3 @@ def same_cost(problem: PartitionProblem, bound: float) -> float:
     if problem.objective != "sharding_cost":
         return part
     return min(part, rounding_of_squares(problem) + PARTITION_SLACK * furthest_way(problem) + 1e-300)
-
-
-def gap(partition: Partition) -> float | None:
-    """Return (cost - bound) / cost, 0 where the cost is proven least; None without a bound."""
-    if partition.bound is None:
-        return None
-    return 0.0 if partition.optimal else (partition.cost - partition.bound) / partition.cost

@@ -27,7 +27,6 @@ LOG = "reference.log"
 _TRACE = re.compile(r"(?P<name>.+?)[._](?P<rank>\d{1,9})\.et")
 _NO_LOGS = (".et", ".json", ".yml", ".yaml", ".csv", ".gz", ".zip")
 _MOST_SHOWN = 5
-_MOST_RANKS = 2**20
 _LOG_TITLE = "log (what ASTRA-sim printed: lines such as 'sys[0] …')"
 
 

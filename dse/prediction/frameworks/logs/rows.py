@@ -11,12 +11,6 @@ from dse.inputs.models import ModelSpec
 from dse.prediction.frameworks.logs.figures import LogFigures, Spread
 from dse.prediction.measured.rows import COLUMNS, REQUIRED, MeasuredRow
 
-OF_LOG = (
-    *("iter_s", "iter_s_provenance", "measured_memory_gib"),
-    *("measured_tokens_s_gpu", "measured_tflops_per_gpu"),
-)
-"""The columns that a log tells."""
-
 NEEDED = (*(name for name in REQUIRED if name not in ("id", "iter_s")), "tp", "pp")
 """The columns that a job must tell; `gbs` only where its log does not."""
 

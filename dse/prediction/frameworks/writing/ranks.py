@@ -26,7 +26,6 @@ _BY_FRAMEWORK = {
 }
 """The orders of each framework; its default first."""
 
-_FLAGS = {("megatron-lm", _MEGATRON[1]): ("--use-tp-pp-dp-mapping",)}
 _MOST_HOST = 253
 
 
@@ -40,11 +39,6 @@ def orders_of(framework: str) -> tuple[str, ...]:
         allowed = f"allowed are {', '.join(_BY_FRAMEWORK)}"
         raise InputError(unknown(f"framework is '{excerpt(framework)}'", framework, _BY_FRAMEWORK, allowed))
     return _BY_FRAMEWORK[framework]
-
-
-def flags_of(framework: str, order: str) -> tuple[str, ...]:
-    """Return the words that ask a framework for one of its orders."""
-    return _FLAGS.get((framework, order), ())
 
 
 def own_order(framework: str, order: str, degrees: Mapping[str, int]) -> str | None:
@@ -73,14 +67,6 @@ def strides(order: str, degrees: Mapping[str, int]) -> dict[str, int]:
         found[axis] = stride
         stride *= degree
     return found
-
-
-def groups(order: str, axis: str, degrees: Mapping[str, int]) -> list[tuple[int, ...]]:
-    """Return the ranks that differ in one axis only, group by group, by their first rank."""
-    stride = strides(order, degrees)[axis]
-    degree = degrees.get(axis, 1)
-    firsts = [rank for rank in range(_npus(degrees)) if rank // stride % degree == 0]
-    return [tuple(first + stride * place for place in range(degree)) for first in firsts]
 
 
 def slots(wanted: str, own: str, degrees: Mapping[str, int]) -> tuple[int, ...]:
