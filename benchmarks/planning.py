@@ -19,7 +19,7 @@ from dse.planner.problem.costs import rule_named
 from dse.planner.problem.inputs import read_cluster, read_profiles
 from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.search.engine_plans import plan_of
+from dse.planner.search.engine_arrays import plan_of
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners import planner_named
 from dse.planner.search.planners.exact import search_labels

@@ -130,7 +130,7 @@ def _cluster(path: Path) -> object:
 
 
 def _reliability(path: Path) -> object:
-    from dse.inputs.models.of_conf import models_of_conf
+    from dse.inputs.models.settings import models_of_conf
     from dse.prediction.frameworks.checks.clusters import cluster_of_name
     from dse.prediction.runs.checkpoints import Store
     from dse.prediction.runs.reliability import reliability_named

@@ -16,11 +16,11 @@ from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops_per_token
 from dse.inputs.models.matrices import blocks_of, layer_kinds
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.inputs.strategies import AXES
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.systems import SystemSpec
-from dse.inputs.systems.of_conf import systems_of_conf
+from dse.inputs.systems.settings import systems_of_conf
 from dse.native import _engine
 from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
 from dse.prediction.intervals.ties import tie_gap

@@ -8,10 +8,10 @@ from typing import Any
 
 from dse.answers.explorer.fields import divisibility_field, system_fields
 from dse.inputs.models import ModelSpec
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.inputs.models.traces import untraceable
 from dse.inputs.systems import SystemSpec, is_synthesized
-from dse.inputs.systems.of_conf import systems_of_conf
+from dse.inputs.systems.settings import systems_of_conf
 from dse.studies.points import Scenario
 from dse.studies.points.inputs import model_json, system_json
 

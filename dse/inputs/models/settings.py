@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dse.base.records import converted
 from dse.base.settings import group, key
+from dse.base.settings.group_files import files_of_group
 from dse.inputs.models.spec import ModelSpec
 
 
@@ -185,3 +187,13 @@ def model_spec(values: ModelSchema) -> ModelSpec:
 def _group(values: dict[str, Any]) -> dict[str, Any] | None:
     """The keys that have a value: others are what the specification says; None if none has."""
     return {name: value for name, value in values.items() if value is not None} or None
+
+
+def models_of_conf() -> Iterator[tuple[str, ModelSpec]]:
+    """Yield the models of conf/model by the names of their files.
+
+    Raises:
+        InputError: a file breaks a rule.
+    """
+    for name, values in files_of_group("model", ModelSchema):
+        yield name, model_spec(ModelSchema(**values))

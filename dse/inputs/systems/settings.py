@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dse.base.records import converted
 from dse.base.settings import MISSING, key
+from dse.base.settings.group_files import files_of_group
 from dse.inputs.accelerators import Accelerator, TierSpec
+from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import DERIVED, derived_fields
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, NpuType
 from dse.inputs.systems.types import FOLLOWING, figures_of
@@ -247,3 +250,15 @@ def complete_cluster(values: dict[str, Any]) -> None:
     for name, algorithms in asdict(collectives).items():
         if values["collectives"][name] == MISSING:
             values["collectives"][name] = list(algorithms)
+
+
+def systems_of_conf() -> Iterator[tuple[str, SystemSpec]]:
+    """Yield the systems of conf/system by the names of their files.
+
+    Raises:
+        InputError: a file breaks a rule.
+    """
+    for name, values in files_of_group("system", SystemSchema):
+        complete_cluster(values)
+        complete_types(values)
+        yield name, converted(values, SystemSpec, "system")

@@ -18,7 +18,7 @@ from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import TierSpec, accelerator
 from dse.inputs.systems import SystemSpec
-from dse.inputs.systems.of_conf import systems_of_conf
+from dse.inputs.systems.settings import systems_of_conf
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.inputs.numbers import LEAST_POSITIVE, MOST
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dse.base.errors import InputError
 from dse.planner.problem.arithmetic import plain_sum
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
 from dse.planner.search.space import check_types
 
@@ -151,3 +154,17 @@ def _doubles(values: Any) -> NDArray[np.float64]:
 
 def _indices(values: list[int]) -> NDArray[np.int32]:
     return np.ascontiguousarray(values, dtype=np.int32)
+
+
+def plan_of(
+    problem: PlanProblem, sequence: Sequence[int], batches: int, stages: Sequence[tuple[int, int, int]]
+) -> ClusterPlan:
+    """Return the engine's plan: stages are (GPUs, tensor degree, first layer after it)."""
+    return ClusterPlan(
+        tuple(problem.type_order[i] for i in sequence),
+        tuple(gpus for gpus, _, _ in stages),
+        tuple((gpus // tp, tp) for gpus, tp, _ in stages),
+        batches,
+        (0, *(end for _, _, end in stages)),
+        len(stages),
+    )

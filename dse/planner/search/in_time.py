@@ -12,8 +12,7 @@ from dse.planner.problem.costs import additive_rule
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.certificate import dual_certificate
-from dse.planner.search.engine_arrays import engine_problem
-from dse.planner.search.engine_plans import plan_of
+from dse.planner.search.engine_arrays import engine_problem, plan_of
 from dse.planner.search.exclusions import UNPROVEN, reasons_of
 from dse.planner.search.planner import Limits
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dse.base.errors import InputError
 from dse.inputs.models import LatentAttention, LowRankAdapters, MixtureOfExperts, ModelSpec
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.measured.row_schedules import Inexpressible
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.steps.plan import Plan

@@ -15,8 +15,8 @@ from dse.answers.explorer.fields import Field, fields_of
 from dse.answers.explorer.presets import why_not_live
 from dse.answers.explorer.study import subject_of_study
 from dse.base.errors import InputError
-from dse.inputs.models.of_conf import models_of_conf
-from dse.inputs.systems.of_conf import systems_of_conf
+from dse.inputs.models.settings import models_of_conf
+from dse.inputs.systems.settings import systems_of_conf
 from dse.studies.config import compose_config
 from dse.studies.points import Scenario, scenario_of
 from dse.studies.points.inputs import model_json, system_json

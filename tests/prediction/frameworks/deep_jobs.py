@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.job import Job
 from dse.prediction.steps.plan import Plan
 

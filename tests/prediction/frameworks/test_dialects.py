@@ -9,7 +9,7 @@ import pytest
 
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import ModelSpec
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import InexpressibleJobError, Job

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.kinds.torchtitan_models import flavours
 from dse.prediction.steps.plan import Plan

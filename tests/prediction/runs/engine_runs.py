@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from dse.inputs.accelerators import Cluster
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.native import _engine
 from dse.prediction.runs.checkpoints import Store
 from dse.prediction.runs.reliability import Reliability, reliability_named

@@ -11,7 +11,7 @@ from engine_runs import expected, failures_of, job_of
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models.counts import parameters
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.native import _engine
 from dse.prediction.frameworks.checks.clusters import cluster_of_name
 from dse.prediction.runs.asked import asked_run

@@ -15,8 +15,7 @@ from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
 from dse.planner.search.by_steps import plan_by_steps
-from dse.planner.search.engine_arrays import engine_problem
-from dse.planner.search.engine_plans import plan_of
+from dse.planner.search.engine_arrays import engine_problem, plan_of
 from dse.planner.search.exclusions import UNPROVEN, reasons_of
 from dse.planner.search.in_time import plan_in_time
 from dse.planner.search.planner import Limits, Planner

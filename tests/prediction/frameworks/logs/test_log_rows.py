@@ -8,7 +8,7 @@ import log_samples
 import pytest
 
 from dse.base.errors import InputError
-from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.logs.figures import READERS, read_log
 from dse.prediction.frameworks.logs.jobs import job_columns
