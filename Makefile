@@ -140,11 +140,14 @@ fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; lib
 		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 -artifact_prefix=build/fuzz/{}- \
 		build/fuzz/corpus/{} engine/fuzz/seeds/{} engine/tests/regressions/{}'
 
+# Tests wait for commands, browsers and clocks in a third of their time: one worker more than there are cores for. Each
+# takes neighbours in turn, so that what they share is made once, and from the longest queue when its own is empty.
+PYTEST = $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
 unit: $(STAMP)  ## pytest
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
 
 coverage: $(STAMP)  ## pytest with coverage of dse/, which takes a third longer
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, always one line; takes minutes
 	$(BIN)/python tests/studies/sweeps/chaos.py

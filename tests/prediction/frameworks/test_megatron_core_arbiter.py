@@ -103,8 +103,11 @@ def _broken_cases() -> list[tuple[str, Case]]:
     found: list[tuple[str, Case]] = []
     counts: Counter[str] = Counter()
     for job in _jobs():
-        for change in _BROKEN.values():
-            options = {key: value for key, value in {**_options(job), **change}.items() if value is not None}
+        legal = _options(job)
+        for rule, change in _BROKEN.items():
+            if counts[rule] == 30:
+                continue
+            options = {key: value for key, value in {**legal, **change}.items() if value is not None}
             reading = read_job(Document(options, "megatron-lm", npus=job.npus))
             broken = [breach.rule for breach in reading.broken if not breach.is_warning]
             if len(broken) == 1 and counts[broken[0]] < 30:
