@@ -32,9 +32,11 @@ set_target_properties(dse_engine PROPERTIES SOURCES "${DSE_ENGINE_SOURCES}" UNIT
 # Without <functional> and <memory>, which few sources need and which add half to a precompiled header of 40 MB.
 target_precompile_headers(dse_engine PRIVATE
   <algorithm> <array> <cstdint> <map> <optional> <span> <string> <string_view> <utility> <vector>)
-# GCC lets a large file grow by less than half: too little to inline what a small file of each source would.
-set(inlining $<$<CXX_COMPILER_ID:GNU>:--param=inline-unit-growth=200>)
-target_compile_options(dse_engine PRIVATE ${inlining})
+# The compiler's own garbage collector, a tenth of its time, does not help one file that is read once. And GCC lets a
+# large file grow by less than half: too little to inline what a small file of each source would.
+set(uncollected $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
+set(large_file ${uncollected} $<$<CXX_COMPILER_ID:GNU>:--param=inline-unit-growth=200>)
+target_compile_options(dse_engine PRIVATE ${large_file})
 
 # What runs once per command, readers of files and requests, and the glue to Python are compiled with -O1: a third less
 # to do for the compiler. No loop over points, events or candidates is in them. Builds without optimisation stay so:
@@ -59,9 +61,7 @@ function(add_python_module name)
   cmake_parse_arguments(PARSE_ARGV 1 module "" "" "BINDINGS;LIBRARIES")
   nanobind_add_module(${name} NB_STATIC STABLE_ABI NOMINSIZE
     ${module_BINDINGS} bindings/checkpoints.cpp bindings/errors.cpp)
-  # The compiler's own garbage collector does not help one file that is read once.
-  target_compile_options(${name} PRIVATE
-    ${cold_level} $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
+  target_compile_options(${name} PRIVATE ${cold_level} ${uncollected})
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_link_libraries(${name} PRIVATE ${module_LIBRARIES})
   install(TARGETS ${name} LIBRARY DESTINATION dse/native)
@@ -72,7 +72,7 @@ list(FILTER bindings EXCLUDE REGEX "(checkpoints|errors)\\.cpp$")
 add_python_module(_engine BINDINGS ${bindings} LIBRARIES dse_engine dse_engine_cold)
 if(DSE_SOLVERS)
   add_library(dse_solvers STATIC ${solvers})
-  target_compile_options(dse_solvers PRIVATE ${DSE_WARNINGS} ${inlining})
+  target_compile_options(dse_solvers PRIVATE ${DSE_WARNINGS} ${large_file})
   set_target_properties(dse_solvers PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   target_precompile_headers(dse_solvers REUSE_FROM dse_engine)
   target_link_libraries(dse_solvers PUBLIC dse_engine)
