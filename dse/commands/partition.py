@@ -59,10 +59,28 @@ def _partition(arguments: Arguments, folder: Path | None) -> int:
         if folder is not None:
             from dse.partition.files.output import write_folder
 
-            write_folder(folder, answer.asked, answer.found, answer.devices, answer.step)
+            timeline = _timeline(answer)
+            write_folder(folder, answer.asked, answer.found, answer.devices, answer.step.data, timeline)
             notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0
+
+
+def _timeline(answer: GraphPartition) -> str:
+    """Return the step of the pipeline for Perfetto; empty where none is known."""
+    import io
+
+    from dse.answers.timelines import write_timeline
+    from dse.answers.timelines.pipeline import write_operations
+
+    text, step, asked = io.StringIO(), answer.step, answer.asked
+    about = {"graph": asked.source.name, "schedule": step.data.get("schedule", "")}
+    if step.recording is not None:
+        about["micro-batches"] = str(step.data["micro_batches"])
+        write_timeline(step.recording, text, None, about)
+    elif asked.layers is not None:
+        write_operations(step.operations, asked.layers.plan.pp, text, about=about)
+    return text.getvalue()
 
 
 def _print(form: str, answer: GraphPartition) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,15 +12,20 @@ from dse.base.units import duration_range, format_duration_ns
 from dse.partition.graphs.layers import Layers
 from dse.partition.problem.replicas import averaging_ns, micro_batches_of
 from dse.partition.problem.settings import Asked
+from dse.prediction.steps.details import StageOperation
 from dse.simulation.simulators import Recording
 
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """A step as plain data, with `step_ns`, and its timeline for Perfetto; both empty where none is known."""
+    """A step as plain data, with `step_ns`, empty where none is known; and what ran when.
+
+    A simulated step has a `recording`, a predicted one `operations`.
+    """
 
     data: dict[str, Any] = field(default_factory=dict)
-    timeline: str = ""
+    recording: Recording | None = None
+    operations: Sequence[StageOperation] = ()
 
     def text(self) -> str:
         """Return it as a sentence."""
@@ -62,7 +66,6 @@ def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> Pipel
     Raises:
         InputError: as `dse.partition.graphs.steps.simulate_step`.
     """
-    from dse.answers.timelines import write_timeline
     from dse.partition.graphs.steps import closed_form_ns, simulate_step, stage_graph
 
     problem, schedule = asked.problem, values.get("schedule", "1f1b")
@@ -71,9 +74,6 @@ def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> Pipel
     if asked.everything is not None:
         stages = replace(stages, after_ns=_averaging_ns(asked, labels, stages.device_of))
     recording = simulate_step(stages, schedule, micro_batches, asked.system or problem.devices)
-    text = io.StringIO()
-    about = {"graph": asked.source.name, "schedule": schedule, "micro-batches": str(micro_batches)}
-    write_timeline(recording, text, None, about)
     devices = range(problem.devices.count) if asked.system else stages.device_of
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
     data = {
@@ -84,7 +84,7 @@ def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> Pipel
         "backward": stages.backward,
         "bars": [[devices[rank], bars] for rank, bars in _bars_of(recording)],
     }
-    return PipelineStep(data, text.getvalue())
+    return PipelineStep(data, recording)
 
 
 def _averaging_ns(asked: Asked, labels: Sequence[int], order: Sequence[int]) -> tuple[float, ...]:
@@ -97,17 +97,12 @@ def _averaging_ns(asked: Asked, labels: Sequence[int], order: Sequence[int]) -> 
 
 
 def _predicted(layers: Layers, labels: Sequence[int]) -> PipelineStep:
-    from dse.answers.timelines.pipeline import write_operations
-
-    step, text = layers.step(labels), io.StringIO()
     operations = layers.operations(labels)
-    about = {"graph": layers.model.name, "schedule": step["schedule"]}
-    write_operations(operations, layers.plan.pp, text, about=about)
     bars: list[list[Any]] = [[stage, []] for stage in range(layers.plan.pp)]
     for one in operations:
         name = one.kind if one.micro_batch is None else f"{one.kind} {one.micro_batch}"
         bars[one.stage][1].append([round(1e9 * one.start_s), round(1e9 * one.end_s), name])
-    return PipelineStep({**step, "bars": bars}, text.getvalue())
+    return PipelineStep({**layers.step(labels), "bars": bars}, operations=operations)
 
 
 def _bars_of(recording: Recording) -> list[list[Any]]:

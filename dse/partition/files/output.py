@@ -15,7 +15,6 @@ from dse.partition.files.results import DeviceRow, devices_parquet, nodes_parque
 from dse.partition.page import render_page
 from dse.partition.problem.problem import Partition
 from dse.partition.problem.settings import Asked
-from dse.partition.step import PipelineStep
 
 PARTITION, NODES, DEVICES, PAGE, TRACE = (
     "partition.json",
@@ -48,7 +47,8 @@ def write_folder(
     asked: Asked,
     found: Sequence[Partition],
     rows: Sequence[DeviceRow],
-    step: PipelineStep,
+    step: dict[str, Any],
+    timeline: str,
 ) -> None:
     """Write everything about partitions, the best of which comes first; an old trace goes.
 
@@ -58,11 +58,11 @@ def write_folder(
     files = {
         NODES: nodes_parquet(asked.problem, found),
         DEVICES: devices_parquet(rows),
-        PAGE: render_page(asked.source, asked.problem, found[0], rows, step.data).encode(),
-        PARTITION: (json.dumps(stored(asked, found, step.data), indent=1) + "\n").encode(),
+        PAGE: render_page(asked.source, asked.problem, found[0], rows, step).encode(),
+        PARTITION: (json.dumps(stored(asked, found, step), indent=1) + "\n").encode(),
     }
-    if step.timeline:
-        files[TRACE] = step.timeline.encode()
+    if timeline:
+        files[TRACE] = timeline.encode()
     write_files(folder, files.items(), [TRACE])
 
 

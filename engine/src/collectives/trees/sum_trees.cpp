@@ -181,7 +181,7 @@ double TreeGrower::wait_at(std::uint32_t l) const {
     return static_cast<double>(inner_hops_[inner] / limits[inner]) * static_cast<double>(link.held);
 }
 
-/// What a link, or an engine at it, has to carry with one more hop, and the wait for an engine.
+/// Returns the load of a link, or of an engine at it, with one more hop, and the wait for an engine.
 template <bool kSums>
 double TreeGrower::cost_of(std::uint32_t l, const Growth& growth) const {
     const Link& link = problem_.links[l];
