@@ -26,13 +26,10 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-# pip comes from the wheel that Python has of it, as it is: venv alone would compile all of it, which takes longer.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed" if sys.version_info < (3, 10) else 0)'
 	@echo 'creating the environment $(VENV)'
-	@wheel=$$(ls "$$($(PYTHON) -c 'import ensurepip; print(*ensurepip.__path__)')"/_bundled/pip-*.whl 2> /dev/null) \
-		&& $(PYTHON) -m venv --without-pip $(VENV) \
-		&& $(BIN)/python "$$wheel/pip" install --quiet --no-compile --no-index "$$wheel" || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 # What a sweep needs, by hashes, and the engine; solvers, and the engine of pages that tests use, only if they are there already.
 # Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. Says what pip and
