@@ -79,7 +79,7 @@ class PartitionerContract:
             problem = _tight(objective)
             graph = dataclasses.replace(problem.graph, memory_bytes=(1.0, 1.0, 1.0, 9.0))
             with pytest.raises(
-                InfeasiblePartition, match="device 1 needs 9 of bytes of memory, it has 3"
+                InfeasiblePartition, match="device 1 needs 9 bytes of memory, it has 3"
             ) as error:
                 self.make().partition(dataclasses.replace(problem, graph=graph), Limits())
             assert (error.value.device, error.value.need, error.value.capacity) == (1, 9.0, 3.0)

@@ -23,7 +23,7 @@ def require_capacity(merged: Merged) -> None:
         _require_room(problem, needs, problem.devices.memory_bytes, "bytes of memory")
     if problem.objective == "process_mapping":
         limit = [weight_limit(problem)] * problem.devices.count
-        _require_room(problem, _group_sums(merged, problem.graph.node_weights), limit, "weight")
+        _require_room(problem, _group_sums(merged, problem.graph.node_weights), limit, "of weight")
     if problem.objective == "sharding_cost" and problem.graph.nodes < problem.devices.count:
         device = problem.graph.nodes
         raise InfeasiblePartition(
@@ -100,7 +100,7 @@ def _limits(problem: PartitionProblem) -> list[tuple[str, Sequence[float], Seque
         limits.append(("bytes of memory", problem.graph.memory_bytes, problem.devices.memory_bytes))
     if problem.objective == "process_mapping":
         weights = problem.graph.node_weights
-        limits.append(("weight", weights, [weight_limit(problem)] * problem.devices.count))
+        limits.append(("of weight", weights, [weight_limit(problem)] * problem.devices.count))
     return limits
 
 

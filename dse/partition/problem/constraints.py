@@ -61,7 +61,7 @@ def weight_limit(problem: PartitionProblem) -> float:
 
 def overload(problem: PartitionProblem, device: int, what: str, need: float, capacity: float) -> str:
     """Return the message of a device that is too small."""
-    return f"{device_name(problem, device)} needs {need:.10g} of {what}, it has {capacity:.10g}"
+    return f"{device_name(problem, device)} needs {need:.15g} {what}, it has {capacity:.15g}"
 
 
 def require_feasible(problem: PartitionProblem, labels: Sequence[int]) -> None:
@@ -117,7 +117,7 @@ def _require_balance(problem: PartitionProblem, labels: Sequence[int]) -> None:
     loads = sums(problem.graph.node_weights, labels, problem.devices.count)
     for device, load in enumerate(loads):
         if not fits(load, limit):
-            message = overload(problem, device, "weight", load, limit)
+            message = overload(problem, device, "of weight", load, limit)
             raise InfeasiblePartition(f"{message} by imbalance={problem.imbalance:g}", device, load, limit)
 
 

@@ -17,6 +17,8 @@ from dse.prediction.measured.hardware import npus_per_host
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.predict import Figures, figures
 
+_LEAST_TOLD_PCT = 0.05  # less is printed as 0.0
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -118,7 +120,9 @@ def _with_cost(
     except InputError as why:
         return InputError(f"{error}; nothing near it runs: {why}")
     slower = 100 * (step_s / asked_s - 1)
-    cost = f"{slower:.1f} % slower" if slower >= 0 else f"{-slower:.1f} % faster"
+    cost = "as fast"
+    if abs(slower) >= _LEAST_TOLD_PCT:
+        cost = f"{slower:.1f} % slower" if slower > 0 else f"{-slower:.1f} % faster"
     return InputError(
         f"{error}; {nearest.plan.label()} is predicted to be {cost} ({step_s:.4g} s for {asked_s:.4g} s): "
         "write nearest=true for it"
