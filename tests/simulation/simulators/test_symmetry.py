@@ -76,7 +76,7 @@ def test_groups_that_run_other_algorithms_are_the_same_by_classes_and_by_ranks(
         assert result.differences == [], point
         names = point.system.collectives.all_reduce
         results.append(result.by_classes and len(names) == 1 and "ing" not in names[0])
-    assert sum(results) > 10
+    assert sum(results) > 3
 
 
 def test_extreme_points_meet_what_they_are_for() -> None:
