@@ -97,7 +97,8 @@ def main(arguments: Arguments) -> int:
     values, options = arguments.values, arguments.options
     asked = checked(arguments)
     objective = one_of(values, "objective", OBJECTIVES) if "objective" in values else None
-    top, number, csv = whole(values, "top", None, least=1), whole(values, "group", None), file(values, "csv")
+    top, number = whole(values, "top", None, least=1, most=None), whole(values, "group", None)
+    csv = file(values, "csv")
     from dse.answers import ANSWER_COLUMNS, Cap, study_cap, unfinished_note
     from dse.answers.tables import Answers, Question, answers_of
     from dse.studies.store import RowExpression, StudyStore, stored_columns

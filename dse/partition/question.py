@@ -37,24 +37,23 @@ def partitioned(asked: Sequence[Asked], values: Values, *, shows_step: bool = Fa
     Raises:
         InputError: a wrong value, a key without effect, or constraints that no partition keeps.
     """
-    answers, problem = [], None
+    answers, problems = [], []
     for one in asked:
         try:
-            answer = _partitioned(one, values)
-            answers.append(replace(answer, step=step_of(one, answer.labels, values, is_shown=shows_step)))
+            answers.append(_partitioned(one, values, shows_step=shows_step))
         except InputError as error:  # a share has not memory enough, or a single stage is left
-            problem = error
+            problems.append((one.replicas, error))
     if not answers:
-        assert problem is not None
-        raise problem
+        raise problems[0][1]
     if len(asked) == 1:
         return answers[0]
     compared = tuple((answer.asked.replicas, answer.step.data["step_ns"]) for answer in answers)
     best = min(answers, key=lambda answer: answer.step.data["step_ns"])
-    return replace(best, steps_of_replicas=compared)
+    notes = tuple(f"replicas={count} is left out: {error}" for count, error in problems)
+    return replace(best, steps_of_replicas=compared, notes=(*best.notes, *notes))
 
 
-def _partitioned(asked: Asked, values: Values) -> GraphPartition:
+def _partitioned(asked: Asked, values: Values, *, shows_step: bool) -> GraphPartition:
     """Search with every partitioner that `values` name, and evaluate stored partitions."""
     limits = Limits(
         measure(values, "time_limit", None, above=True),
@@ -76,9 +75,9 @@ def _partitioned(asked: Asked, values: Values) -> GraphPartition:
         cost = evaluate(asked.problem, labels)
         found.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
     ordered = sorted(found, key=lambda one: one.cost)
-    return GraphPartition(
-        asked, tuple(ordered), (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
-    )
+    notes = (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
+    step = step_of(asked, ordered[0].labels, values, is_shown=shows_step)
+    return GraphPartition(asked, tuple(ordered), notes, step)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

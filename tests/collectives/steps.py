@@ -56,7 +56,7 @@ def can_end_by(problem: Problem, steps: int) -> bool:
         return False
 
     def arrived(now: Places, sends: tuple[int, ...]) -> Places | None:
-        """What is where a step later; None if a contribution would be added twice."""
+        """Return which NPU holds which chunk a step later; None if a contribution would be added twice."""
         then = list(now)
         for (there, to), chunk in zip(ends, sends, strict=True):
             if chunk < 0:

@@ -76,9 +76,7 @@ def test_what_a_study_writes_by_default_is_beside_its_folder(folder: Path) -> No
 
 def test_no_row_is_no_point(folder: Path) -> None:
     assert run_ok("best", STUDY, "top=1", "where=tp = 999", cwd=folder).out == "no point is ok\n"
-    assert run_ok("best", STUDY, f"top={2**63 - 1}", cwd=folder).out.count("\n") == 3 + 2 + 10 + 2
-    refused = run_dse("best", STUDY, f"top={'9' * 30}", cwd=folder)
-    assert f"top is '{'9' * 30}'; it must be a whole number" in refused.err
+    assert run_ok("best", STUDY, f"top={'9' * 30}", cwd=folder).out.count("\n") == 3 + 2 + 10 + 2
 
 
 def test_a_link_stays_a_link_and_a_device_a_device(folder: Path, tmp_path: Path) -> None:

@@ -103,3 +103,11 @@ def test_replicas_without_effect_are_refused(tmp_path: Path, graph: Path) -> Non
     ran = run_dse("partition", f"graph={graph}", "devices=4", "replicas=2", cwd=tmp_path)
     assert ran.code == 2
     assert "replicas=2 has no effect on objective=sharding_cost; it is for pipeline_bottleneck" in ran.err
+
+
+def test_replicas_that_do_not_fit_are_left_out_with_their_reason(graph: Path) -> None:
+    # Adam has four copies of 1 MB an operator: 8 MB on each of four devices, 16 MB on each of two.
+    keys = {"graph": str(graph), "devices": 4, "objective": "pipeline_bottleneck", "memory": "10MB"}
+    found = dse.partition_graph(**keys, replicas="auto")
+    assert [count for count, _ in found.steps_of_replicas] == [1]
+    assert any(note.startswith("replicas=2 is left out: ") for note in found.notes)

@@ -15,14 +15,24 @@ from dse.base.texts import excerpt
 Values: TypeAlias = Mapping[str, str]
 _Default = TypeVar("_Default")
 
-_MOST_WHOLE = 2**63 - 1  # an integer of the engine
+MOST_WHOLE = 2**63 - 1
+"""An integer of the engine."""
+
 _NUMBER = re.compile(r"\+?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 
 def whole(
-    values: Values, key: str, default: _Default, *, least: int = 0, most: int | None = None, why: str = ""
+    values: Values,
+    key: str,
+    default: _Default,
+    *,
+    least: int = 0,
+    most: int | None = MOST_WHOLE,
+    why: str = "",
 ) -> int | _Default:
     """Return the whole number of a key, or the default without the key; `why` explains the range.
+
+    With `most` None every number is allowed: one that the engine does not see.
 
     Raises:
         InputError: it is none, or not from `least` to `most`.
@@ -31,11 +41,10 @@ def whole(
     if text is None:
         return default
     value = int(text) if re.fullmatch(r"[0-9]{1,300}", text.strip()) else -1
-    highest = _MOST_WHOLE if most is None else most
-    if not least <= value <= highest:
+    if value < least or (most is not None and value > most):
         reason = f", as {why}" if why else ""
-        is_open = most is None and value < least
-        allowed = f" of at least {least}" if is_open else f", {least} to {highest}"
+        is_low = most in (None, MOST_WHOLE) and value < least
+        allowed = f" of at least {least}" if is_low else f", {least} to {most}"
         raise InputError(f"{key} is '{excerpt(text)}'; it must be a whole number{allowed}{reason}")
     return value
 

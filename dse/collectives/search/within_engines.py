@@ -70,13 +70,12 @@ def within_engines(
             trials += found.trials
             candidates[f"greedy within them{words}"] = found.schedule
             candidates[f"greedy{words}, moved late and early"] = _played(found.schedule, problem, effort)
+    start = min(candidates.values(), key=lambda schedule: schedule.time_ps)
+    if not deadline.is_over and start.time_ps > effort.enough_ps:
+        drawn = trees_from(start, effort.until(deadline), effort.trials * _SENDS_OF_A_TRIAL)
+        if drawn is not None:
+            candidates["trees of all chunks within them"] = drawn
     best = min(candidates, key=lambda words: candidates[words].time_ps)
-    drawn = None
-    if not deadline.is_over and candidates[best].time_ps > effort.enough_ps:
-        drawn = trees_from(candidates[best], effort.until(deadline), effort.trials * _SENDS_OF_A_TRIAL)
-    if drawn is not None:
-        candidates["trees of all chunks within them"] = drawn
-        best = min(best, "trees of all chunks within them", key=lambda words: candidates[words].time_ps)
     story = "; ".join(f"{words}: {schedule.time_ps} ps" for words, schedule in candidates.items())
     why = f"without limits {free_ps} ps, {free.why}; {story}"
     name = {"greedy": "greedy", "trees": "changes", "fixed": best}.get(best.split()[0], name)

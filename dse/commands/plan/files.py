@@ -9,7 +9,7 @@ from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.commands.cli import print_notes
 from dse.commands.plan.shared import OUTPUT, is_json, target_of
-from dse.planner.problem.inputs.synthetic import HOST_KEYS, PROFILE_KEYS, make_hosts, make_profiles
+from dse.planner.problem.synthetic_files import HOST_KEYS, PROFILE_KEYS, make_hosts, make_profiles
 
 _FILE = {"FILE": "a file or folder of dse plan … -o"}
 _FORMAT = {"keys": {"format": "table (default) or json"}}

@@ -8,15 +8,15 @@ from dataclasses import replace
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, whole
 from dse.base.texts import excerpt
+from dse.partition.problem.arguments import MOST
 from dse.partition.problem.devices import Devices
 
 MICRO_BATCHES = 8
-_MOST = 10**15
 
 
 def micro_batches_of(values: Values) -> int:
     """Return the micro-batches of a step, over all replicas."""
-    return whole(values, "microbatches", MICRO_BATCHES, least=1, most=_MOST)
+    return whole(values, "microbatches", MICRO_BATCHES, least=1, most=MOST)
 
 
 def replicas_of(values: Values, devices: Devices) -> list[int]:
@@ -30,7 +30,7 @@ def replicas_of(values: Values, devices: Devices) -> list[int]:
     possible = [count for count in range(1, most + 1) if _can_share(devices, micro_batches, count)]
     if text == "auto":
         return possible
-    count = whole(values, "replicas", 1, least=1, most=_MOST)
+    count = whole(values, "replicas", 1, least=1, most=MOST)
     if count in possible:
         return [count]
     raise InputError(

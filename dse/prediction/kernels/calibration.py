@@ -15,11 +15,11 @@ from dse.base.tables import table as aligned_table
 from dse.base.texts import printable
 from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants, kernel_path
 from dse.inputs.accelerators.registry import found_file
-from dse.inputs.machines.nccl_tests import read_collective_times
 from dse.prediction.kernels.constants_file import constants_text
 from dse.prediction.kernels.fits import LEAST_ROWS, PART_OF, KernelFit, fitted
 from dse.prediction.kernels.laws import cases
 from dse.prediction.kernels.machine import KernelMachine, type_of_system
+from dse.prediction.kernels.nccl_tests import hosts_of, read_nccl_tests
 from dse.prediction.kernels.step_shares import accelerator_text, own_efficiency
 from dse.prediction.kernels.tables import KernelTable, joined, read_table
 
@@ -114,30 +114,3 @@ def _of_type(table: KernelTable, name: str) -> KernelTable:
     systems = sorted(set(table["system"].tolist()))
     mine = [system for system in systems if not system or type_of_system(system) == name]
     return table.where(np.isin(table["system"], mine))
-
-
-def read_nccl_tests(path: Path) -> KernelTable:
-    """Return the rows that all_reduce_perf and the like printed: times out of place, a row per size.
-
-    Raises:
-        InputError: as `dse.inputs.machines.nccl_tests.read_collective_times`.
-    """
-    times = read_collective_times(path)
-    count = len(times.rows)
-    return KernelTable(
-        "nccl",
-        path,
-        {
-            "op": np.array([times.operation] * count),
-            "system": np.array([""] * count),
-            "lib": np.array(["nccl"] * count),
-            "gpus": np.full(count, float(times.ranks)),
-            "bytes": np.array([size for size, _ in times.rows]),
-            "us": np.array([time for _, time in times.rows]),
-        },
-    )
-
-
-def hosts_of(path: Path) -> tuple[str, ...]:
-    """Return the hosts that the output of nccl-tests names, each once."""
-    return tuple(dict.fromkeys(read_collective_times(path).hosts))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from dse.simulation.recorded.blocked import blocked_nodes
 from dse.simulation.recorded.changes import Changes, changed
-from dse.simulation.recorded.step import NodeKind, RecordedStep
+from dse.simulation.recorded.step import RecordedStep
 from dse.simulation.recorded.times import rank_index_of, rank_of_node, times_of
 from dse.simulation.simulators.base import BlockedNode
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dse.native import _engine
+
 
 _MOST_ERROR = 0.10
 
@@ -145,31 +146,3 @@ def replayed(step: RecordedStep, changes: Changes | None = None) -> Replay:
 
 def _blocked(step: RecordedStep, times: _engine.RecordedTimes) -> tuple[BlockedNode, ...]:
     return blocked_nodes(step, times.start_ns, times.circle) if len(times.circle) else ()
-
-
-def blocked_nodes(
-    step: RecordedStep, start_ns: NDArray[np.int64], circle: NDArray[np.int64]
-) -> tuple[BlockedNode, ...]:
-    """Return the nodes of a circle; the peer of a node is the rank of the node that it waits for."""
-    ranks = [step.ranks[index] for index in rank_index_of(step)[circle].tolist()]
-    nodes = circle.tolist()
-    around = [*zip(nodes, ranks, strict=True), (nodes[0], ranks[0])]
-    return tuple(
-        [
-            _blocked_node(step, node, rank, other, peer, is_there=bool(start_ns[node] >= 0))
-            for (node, rank), (other, peer) in pairwise(around)
-        ]
-    )
-
-
-def _blocked_node(
-    step: RecordedStep, node: int, rank: int, other: int, peer: int, *, is_there: bool
-) -> BlockedNode:
-    number = int(step.communication[node])
-    group = step.communications[number].group if number >= 0 else ""
-    name, awaited = (step.names[step.name[each]] for each in (node, other))
-    if is_there:
-        cause = f"the {step.communications[number].kind} waits for node {other} {awaited}, which never begins"
-    else:
-        cause = f"node {other} {awaited} before it never ends"
-    return BlockedNode(rank, node, name, NodeKind(step.kind[node]).name.lower(), group, (peer,), cause)

@@ -15,9 +15,9 @@ from command_lines import error_of, run_ok
 from dse.base.errors import InputError
 from dse.inputs.accelerators import accelerator
 from dse.inputs.accelerators.kernel_constants import kernel_constants
-from dse.prediction.kernels.calibration import read_nccl_tests
 from dse.prediction.kernels.collectives import collective_s
 from dse.prediction.kernels.machine import KernelMachine
+from dse.prediction.kernels.nccl_tests import read_nccl_tests
 from dse.prediction.kernels.tables import read_table
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "kernels"

@@ -16,7 +16,7 @@ from dse.prediction.accuracy.accuracy import Accuracy, accuracy, quantile
 from dse.prediction.accuracy.comparison import Compared, compare
 from dse.prediction.accuracy.output import csv_rows, render, to_json
 from dse.prediction.accuracy.page import render_page
-from dse.prediction.accuracy.page.page import SIZE, scatter
+from dse.prediction.accuracy.page.scatter import SIZE, scatter
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.steps.prediction import PARTS, Prediction
 

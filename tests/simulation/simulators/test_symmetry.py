@@ -69,14 +69,14 @@ def test_small_and_extreme_points_are_the_same_by_classes_and_by_ranks(
 def test_groups_that_run_other_algorithms_are_the_same_by_classes_and_by_ranks(
     seed: int, draw: Callable[[random.Random], Point]
 ) -> None:
-    """ASTRA-sim of 2026 runs what a list of one algorithm names, in groups too."""
+    """ASTRA-sim of 2026 runs what a list of one algorithm names, in groups too; few points have one."""
     results = []
-    for point in seeded_points(seed, POINTS_PER_SEED, draw):
+    for point in seeded_points(seed, 4 * POINTS_PER_SEED, draw):
         result = compare(replace(point, reference="astra-sim-2026-03"))
         assert result.differences == [], point
         names = point.system.collectives.all_reduce
         results.append(result.by_classes and len(names) == 1 and "ing" not in names[0])
-    assert sum(results) > 3
+    assert sum(results) > 10
 
 
 def test_extreme_points_meet_what_they_are_for() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.files import make_folder, write_atomically
-from dse.base.settings.values import Values, whole
 from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.inputs.profile_files import FILE_NAME
 from dse.planner.problem.inputs.samples import LAYERS, MEMORY_MB, PARAMETERS_BYTES, SAMPLES, Sample
@@ -143,50 +142,3 @@ def _memory(layers: int) -> dict[str, object]:
     first, middle, last = MEMORY_MB
     memory = [first, *[middle] * (layers - 2), last]
     return {"total_memory": sum(memory), "layer_memory_total_mb": memory}
-
-
-PROFILE_KEYS = {
-    "layers": "layers of the model, embedding and head included",
-    "batch": "largest micro-batch; smaller ones are powers of two (default 128)",
-    "max_tp": "largest tensor degree (default: as batch)",
-}
-HOST_KEYS = {
-    "gpus": "of the cluster, half of them V100, half A100",
-    "gpus_per_host": "of a host, 1 to 9 (default 4)",
-}
-_MOST = 2**20
-HOSTFILE, CLUSTERFILE = "hostfile", "clusterfile.json"
-
-
-def make_profiles(values: Values, folder: Path) -> str:
-    """Write profiles into a folder; return what was done.
-
-    Raises:
-        InputError: a wrong key, or the folder cannot be written.
-    """
-    from dse.planner.problem.inputs.synthetic import write_synthetic_profiles
-
-    if "layers" not in values:
-        raise InputError("layers is missing; write layers=NUMBER, embedding and head included")
-    layers = whole(values, "layers", 1, least=1, most=_MOST)
-    batch = whole(values, "batch", 128, least=1, most=_MOST)
-    max_tp = whole(values, "max_tp", None, least=1, most=_MOST)
-    count = write_synthetic_profiles(folder, layers, batch, max_tp)
-    return f"wrote {count} profiles into {folder}"
-
-
-def make_hosts(values: Values, folder: Path) -> str:
-    """Write a host file and a cluster file into a folder; return what was done.
-
-    Raises:
-        InputError: a wrong key, or the folder cannot be written.
-    """
-    from dse.planner.problem.inputs.synthetic import write_half_and_half
-
-    if "gpus" not in values:
-        raise InputError("gpus is missing; write gpus=NUMBER, half of them V100, half A100")
-    gpus = whole(values, "gpus", 1, least=1, most=_MOST)
-    each = whole(values, "gpus_per_host", 4, least=1, most=_MOST)
-    make_folder(folder)
-    write_half_and_half(folder / HOSTFILE, folder / CLUSTERFILE, gpus, each)
-    return f"wrote {gpus // each} hosts into {folder / HOSTFILE} and {folder / CLUSTERFILE}"

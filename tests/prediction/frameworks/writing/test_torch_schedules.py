@@ -30,7 +30,7 @@ F1B = "0F0,0F1,,0B0,,0B1\n,1F0,1B0,1F1,1B1\n"
 
 
 def passes(text: str) -> list[list[Action]]:
-    """Those of each rank, in ascending order."""
+    """Return the passes of each rank, in ascending order."""
     found = [re.findall(r"(\d+)([FBIW])(\d+)", line) for line in text.splitlines()]
     return [sorted(Action(int(stage), kind, int(batch)) for stage, kind, batch in line) for line in found]
 

@@ -1,0 +1,37 @@
+"""The text that nccl-tests prints, as a table of collectives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dse.inputs.machines.nccl_tests import read_collective_times
+from dse.prediction.kernels.tables import KernelTable
+
+
+def read_nccl_tests(path: Path) -> KernelTable:
+    """Return the rows that all_reduce_perf and the like printed: times out of place, a row per size.
+
+    Raises:
+        InputError: as `dse.inputs.machines.nccl_tests.read_collective_times`.
+    """
+    times = read_collective_times(path)
+    count = len(times.rows)
+    return KernelTable(
+        "nccl",
+        path,
+        {
+            "op": np.array([times.operation] * count),
+            "system": np.array([""] * count),
+            "lib": np.array(["nccl"] * count),
+            "gpus": np.full(count, float(times.ranks)),
+            "bytes": np.array([size for size, _ in times.rows]),
+            "us": np.array([time for _, time in times.rows]),
+        },
+    )
+
+
+def hosts_of(path: Path) -> tuple[str, ...]:
+    """Return the hosts that the output of nccl-tests names, each once."""
+    return tuple(dict.fromkeys(read_collective_times(path).hosts))
