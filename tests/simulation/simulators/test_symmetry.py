@@ -70,8 +70,10 @@ def test_groups_that_run_other_algorithms_are_the_same_by_classes_and_by_ranks(
     seed: int, draw: Callable[[random.Random], Point]
 ) -> None:
     """ASTRA-sim of 2026 runs what a list of one algorithm names, in groups too; few points have one."""
-    results = []
-    for point in seeded_points(seed, 4 * POINTS_PER_SEED, draw):
+    results: list[bool] = []
+    for number, point in enumerate(seeded_points(seed, 4 * POINTS_PER_SEED, draw)):
+        if number >= POINTS_PER_SEED and sum(results) > 10:
+            break
         result = compare(replace(point, reference="astra-sim-2026-03"))
         assert result.differences == [], point
         names = point.system.collectives.all_reduce
