@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -11,7 +11,9 @@ from dse.studies.store.records import RecordType
 from dse.studies.store.row import Row
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 POSITION = "position"
 """A column of snapshots: the row, counted through all parts."""
@@ -53,24 +55,54 @@ def read_snapshot(
     Raises:
         FileNotFoundError, InputError: as `read_part`.
     """
-    import numpy as np
     import pyarrow as pa
 
-    several = _identity(record) if len(parts) > 1 else ()  # a part has no record twice
-    names = list(dict.fromkeys([*columns, *several]))
-    schema = record.coded_schema(names)
-    pa.default_memory_pool().release_unused()  # of a sweep that has just been written
-    table = pa.concat_tables([read_part(part, record, schema) for part in parts]).unify_dictionaries()
-    table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
-    if several:
-        table = without_duplicates(record, table).select([*dict.fromkeys(columns), POSITION])
+    names = list(dict.fromkeys(columns))
+    table = _without_keys(record, parts, names) if len(parts) > 1 else _joined(record, parts, names)
+    if table is None:
+        with_keys = _joined(record, parts, list(dict.fromkeys([*names, *_identity(record)])))
+        table = without_duplicates(record, with_keys).select([*names, POSITION])
     found = {name: table[name] for name in table.schema.names}
     schema = table.schema
     del table
     for name in found:  # one at a time, so that no two copies of the whole are in memory
         found[name] = found[name].combine_chunks()
-    pa.default_memory_pool().release_unused()
+        pa.default_memory_pool().release_unused()
     return Snapshot(record, parts, pa.table(found, schema=schema))
+
+
+def _joined(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]) -> pa.Table:
+    """Columns of all parts, and `POSITION`."""
+    return _with_positions(list(_tables(record, parts, names)))
+
+
+def _without_keys(
+    record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]
+) -> pa.Table | None:
+    """The same, None where a record may be in two parts; keys, a fifth of the memory, go part by part."""
+    tables, hashes = [], []
+    for table in _tables(record, parts, list(dict.fromkeys([*names, record.key]))):
+        hashes.append(_hashes(table[record.key]))
+        tables.append(table.select(names))
+    return _with_positions(tables) if _differ(hashes) else None
+
+
+def _tables(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]) -> Iterator[pa.Table]:
+    """Read part after part; the memory pool keeps much of what decoding took, unless it is told."""
+    import pyarrow as pa
+
+    schema = record.coded_schema(names)
+    for part in parts:
+        pa.default_memory_pool().release_unused()
+        yield read_part(part, record, schema)
+
+
+def _with_positions(tables: Sequence[pa.Table]) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    table = pa.concat_tables(tables).unify_dictionaries()
+    return table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
 
 
 def _identity(record: RecordType[Any]) -> tuple[str, ...]:
@@ -86,7 +118,7 @@ def without_duplicates(record: RecordType[Any], table: pa.Table) -> pa.Table:
 
     keys = table[record.key]
     count = table.num_rows
-    if _differ(keys) or pc.count_distinct(keys).as_py() == count - keys.null_count:
+    if _differ([_hashes(keys)]) or pc.count_distinct(keys).as_py() == count - keys.null_count:
         return table
     rows = order = pa.array(np.arange(count))
     if record.status is not None:
@@ -100,27 +132,36 @@ def without_duplicates(record: RecordType[Any], table: pa.Table) -> pa.Table:
     return table.take(both.take(pc.sort_indices(both)))
 
 
-def _differ(keys: pa.ChunkedArray) -> bool:
-    """Whether all keys differ, by sorting 64-bit hashes of them: a tenth of the time of counting texts.
+def _differ(hashes: Sequence[NDArray[np.uint64] | None]) -> bool:
+    """Whether all keys differ, by sorting hashes of them: a tenth of the time of counting texts.
 
-    True is certain, for equal keys have equal hashes. False is not: hashes may collide, and nothing is said
-    of keys that are null or of another length.
+    True is certain, for equal keys have equal hashes. False is not: hashes may collide, and be None.
     """
+    import numpy as np
+
+    known = [some for some in hashes if some is not None]
+    if len(known) < len(hashes):
+        return False
+    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *known]))
+    return not np.any(ordered[1:] == ordered[:-1])
+
+
+def _hashes(keys: pa.ChunkedArray) -> NDArray[np.uint64] | None:
+    """A 64-bit hash of each key; None where some are null or of another length."""
     import numpy as np
 
     size, word_bytes, multiplier = 32, 8, np.uint64(0x9E3779B97F4A7C15)
     found = [np.zeros(0, np.uint64)]
     for chunk in keys.chunks:
         if chunk.null_count:
-            return False
+            return None
         _, offsets, data = chunk.buffers()
         starts = np.frombuffer(offsets, np.int32, len(chunk) + 1, chunk.offset * 4)
         if np.any(np.diff(starts) != size):
-            return False
+            return None
         words = np.frombuffer(data, np.uint64, len(chunk) * size // word_bytes, int(starts[0]))
         first, *others = words.reshape(len(chunk), size // word_bytes).T
         for word in others:
             first = first * multiplier + word
         found.append(first)
-    hashes = np.sort(np.concatenate(found))
-    return not np.any(hashes[1:] == hashes[:-1])
+    return np.concatenate(found)
