@@ -1,4 +1,4 @@
-// Filters: a box for each value of what has few, a range of what has many; what is left out stays so after changes.
+// Filters: a box for each value of what has few, a range of numbers, a part of texts; what is left out stays so.
 import { element } from "./dom.js";
 import * as dom from "./dom.js";
 
@@ -19,6 +19,7 @@ class Filters {
     this.id = `filters-${count}`;
     this.hidden = new Map(); // axis name -> texts of values that are left out
     this.limits = new Map(); // name -> [least, most] that passes
+    this.parts = new Map(); // name -> text that what passes has in it
     this.onChange = onChange;
     this.fits = element("input", { type: "checkbox", id: `${this.id}-fits` });
     this.fits.addEventListener("change", () => onChange());
@@ -27,6 +28,7 @@ class Filters {
     this.clear.addEventListener("click", () => {
       this.hidden.clear();
       this.limits.clear();
+      this.parts.clear();
       this.fits.checked = false;
       this.names = "";
       onChange();
@@ -44,20 +46,21 @@ class Filters {
       const value = read(name);
       if (value === null || !(value >= least && value <= most)) return false;
     }
+    for (const [name, part] of this.parts) if (!String(read(name)).toLowerCase().includes(part)) return false;
     return true;
   }
 
-  /** Follows what is shown: what varies, {name, heading, values} or {name, heading, range, said}, and how many of all pass. */
+  /** Follows what is shown: what varies, {name, heading} and values, or range and said, or isText, and how many of all pass. */
   update({ varying, kept, count: all }, what = "plans") {
     const names = JSON.stringify(varying.map(({ name, values, range }) => [name, range ? "" : values]));
     if (names !== this.names) this.build(varying);
     this.names = names;
     dom.setText(this.counted, `${kept.length} of ${all} ${what} are shown`);
-    this.clear.disabled = !this.hidden.size && !this.limits.size && !this.fits.checked;
+    this.clear.disabled = !this.hidden.size && !this.limits.size && !this.parts.size && !this.fits.checked;
   }
 
   build(varying) {
-    this.boxes.replaceChildren(...varying.map((axis, index) => (axis.range ? this.rangeOf(axis, index) : this.boxOf(axis, index))));
+    this.boxes.replaceChildren(...varying.map((axis, index) => (axis.range ? this.rangeOf(axis, index) : axis.isText ? this.partOf(axis, index) : this.boxOf(axis, index))));
   }
 
   boxOf({ name, heading, values, said: say = said }, index) {
@@ -86,6 +89,17 @@ class Filters {
       return element("span", { class: "pick" }, element("label", { for: id }, word), input);
     });
     return element("fieldset", { class: "range" }, element("legend", {}, unit ? `${heading}, ${unit}` : heading), ...inputs);
+  }
+
+  partOf({ name, heading }, index) {
+    const id = `${this.id}-${index}`;
+    const input = element("input", { type: "search", id, name, value: this.parts.get(name) });
+    input.addEventListener("input", () => {
+      this.parts.delete(name);
+      if (input.value) this.parts.set(name, input.value.toLowerCase());
+      this.onChange();
+    });
+    return element("fieldset", {}, element("legend", {}, heading), element("span", { class: "pick" }, element("label", { for: id }, "has"), input));
   }
 
   limit(name, [least, most]) {

@@ -41,7 +41,7 @@ function makeSortable(table, heads) {
   });
 }
 
-// Columns whose rows differ: {name, heading, values, isNumber, isAxis, at(row), said(value)}.
+// Columns whose rows differ: {name, heading, values, isNumber, isAxis, isText, at(row), said(value)}.
 // An axis has few values; times, sizes and shares are no axes however few they are.
 function columnsOf(rows, heads) {
   return heads.map((head, index) => {
@@ -54,7 +54,7 @@ function columnsOf(rows, heads) {
     const heading = head.textContent.trim();
     const isFigure = isNumber && (values.some((value) => !Number.isInteger(value)) || rows.some((row) => row.cells[index]?.dataset.of));
     const isAxis = !isFigure && values.length <= FEW && values.length < rows.length;
-    return { name: heading, heading, values, isNumber, isAxis, at: (row) => of.get(row), said: (value) => words.get(value) ?? String(value), isUnseen: Boolean(head.querySelector(".unseen")) };
+    return { name: heading, heading, values, isNumber, isAxis, isText: !isNumber && !isAxis, at: (row) => of.get(row), said: (value) => words.get(value) ?? String(value), isUnseen: Boolean(head.querySelector(".unseen")) };
   }).filter(({ values, isUnseen }) => values.length > 1 && !isUnseen);
 }
 
@@ -62,11 +62,11 @@ class Hands {
   constructor(table, heads) {
     this.table = table;
     this.rows = [...table.tBodies[0].rows];
-    this.columns = columnsOf(this.rows, heads).filter(({ isNumber, isAxis }) => isNumber || isAxis);
+    this.columns = columnsOf(this.rows, heads);
     const what = table.closest("[aria-label]")?.getAttribute("aria-label") ?? "the table";
     const fold = element("details", { class: "screen" }, element("summary", {}, "Filters ", element("span", { class: "unseen" }, `of ${what}`)));
     this.ink = new Choice("colour", [], () => this.paint());
-    this.ink.offer([["", "as it is"], ...this.columns.map(({ name, heading }) => [name, heading])]);
+    this.ink.offer([["", "as it is"], ...this.columns.filter(({ isText }) => !isText).map(({ name, heading }) => [name, heading])]);
     this.legend = element("div", {});
     this.filters = new Filters(fold, () => this.filter(), { hasCap: false });
     (table.closest(".scroll") ?? table).before(fold, element("div", { class: "row noprint" }, this.ink.root, this.legend));
@@ -81,7 +81,7 @@ class Hands {
     const kept = this.rows.filter((row) => this.filters.passes((name) => of.get(name).at(row)));
     for (const row of this.rows) row.hidden = true;
     for (const row of kept) row.hidden = false;
-    const varying = this.columns.map((column) => (column.isAxis ? column : { ...column, range: [column.values[0], column.values.at(-1)] }));
+    const varying = this.columns.map((column) => (column.isNumber && !column.isAxis ? { ...column, range: [column.values[0], column.values.at(-1)] } : column));
     this.filters.update({ varying, kept, count: this.rows.length }, "rows");
     this.kept = kept;
     this.map();
@@ -89,7 +89,7 @@ class Hands {
 
   map() {
     const axes = this.columns.filter(({ isAxis }) => isAxis).map((column) => ({ ...column, place: (row) => column.values.indexOf(column.at(row)) }));
-    const figures = this.columns.filter(({ isAxis }) => !isAxis).map((column) => ({ ...column, title: column.heading, of: column.at }));
+    const figures = this.columns.filter(({ isNumber, isAxis }) => isNumber && !isAxis).map((column) => ({ ...column, title: column.heading, of: column.at }));
     this.heat?.update({ axes, figures, rows: this.kept, label: (row) => row.innerText.replaceAll("\t", ", "), isChosen: (row) => row.hasAttribute("aria-current") });
   }
 

@@ -9,13 +9,15 @@ from dse.base.pages import BASE_STYLE, TABLES, inlined, joined
 
 ROWS = [("2", "1", 900, "900 µs"), ("2", "4", 1500, "1.5 ms"), ("4", "1", 1200, "1.2 ms")]
 ROWS += [("4", "4", 3000, "3 ms"), ("4", "4", 2000, "2 ms"), ("2", "4", 0, "–")]
+NAMES = ["Narrow", "narrow, deep", "wide", "wide, deep", "widest", "none"]
 
 
 @pytest.fixture(scope="module")
 def page(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Chromium:
     """A page with a table of six rows, the last of which has no time."""
     rows = "".join(
-        f'<tr data-mark="{place}"><td>{stages}</td><td>{tp}</td><td data-of="{of or ""}">{text}</td></tr>'
+        f'<tr data-mark="{place}"><td>{stages}</td><td>{tp}</td><td data-of="{of or ""}">{text}</td>'
+        f"<td>{NAMES[place]}</td></tr>"
         for place, (stages, tp, of, text) in enumerate(ROWS)
     )
     file = tmp_path_factory.mktemp("hands") / "table.html"
@@ -23,7 +25,7 @@ def page(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Chromiu
         f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>t</title>
 <style>{inlined(BASE_STYLE)}</style>
 <main><div class="scroll" aria-label="Plans"><table class="sorts" id="plans">
-<thead><tr><th>stages</th><th>tp</th><th>time</th></tr></thead><tbody>{rows}</tbody></table></div>
+<thead><tr><th>stages</th><th>tp</th><th>time</th><th>name</th></tr></thead><tbody>{rows}</tbody></table></div>
 <div data-heat-of="plans" data-across="tp" data-down="stages"></div></main>
 <script>{joined(TABLES)}</script>""",
         encoding="utf-8",
@@ -51,7 +53,7 @@ def give(page: Chromium, selector: str, value: str, event: str = "input") -> Non
 
 def test_boxes_and_ranges_leave_rows_out_and_say_how_many(page: Chromium) -> None:
     legends = page.evaluate("[...document.querySelectorAll('legend')].map((one) => one.textContent)")
-    assert legends == ["stages", "tp", "time, ms"]
+    assert legends == ["stages", "tp", "time, ms", "name"]
     counted = "document.querySelector('[role=status]').textContent"
     give(page, ".range input[id$=to]", "1.5")
     assert (shown(page), page.evaluate(counted)) == ([0, 1, 2], "3 of 6 rows are shown")
@@ -63,6 +65,16 @@ def test_boxes_and_ranges_leave_rows_out_and_say_how_many(page: Chromium) -> Non
     page.evaluate("document.querySelector('.row button').click()")
     assert shown(page) == [0, 2, 1, 4, 3, 5]  # sorted, the row without a time last
     assert page.evaluate("document.querySelector('.row button').disabled")
+
+
+def test_texts_of_many_values_are_searched_for_a_part_in_either_case(page: Chromium) -> None:
+    give(page, "input[type=search]", "NARR")
+    assert shown(page) == [0, 1]
+    give(page, "input[type=search]", "deep")
+    assert sorted(shown(page)) == [1, 3]
+    page.evaluate("document.querySelector('.row button').click()")
+    assert len(shown(page)) == 6
+    assert page.evaluate("document.querySelector('input[type=search]').value") == ""
 
 
 def test_a_column_colours_rows_and_their_marks_with_a_legend(page: Chromium) -> None:
