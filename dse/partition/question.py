@@ -19,8 +19,10 @@ from dse.partition.files.results import DeviceRow, comparison_text, device_rows,
 from dse.partition.objectives import evaluate
 from dse.partition.problem.arguments import MOST, measure
 from dse.partition.problem.problem import Partition, PartitionProblem
+from dse.partition.problem.replicas import Replicas, said
 from dse.partition.problem.settings import Asked
 from dse.partition.problem.validation import validate
+from dse.partition.replication import Replicated, fastest_replicas
 from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
 from dse.partition.step import PipelineStep, step_of
@@ -32,29 +34,53 @@ if TYPE_CHECKING:
 def partitioned(asked: Sequence[Asked], values: Values, *, shows_step: bool = False) -> GraphPartition:
     """Answer the question for each number of replicas, and return the answer whose step is fastest.
 
-    With `shows_step` the answer has the step of a pipeline also where `values` ask for none.
+    With `shows_step` the answer has the step of a pipeline also where `values` ask for none. With
+    replicas=auto stages may have replicas of their own, and the cuts are those of the fastest step.
 
     Raises:
         InputError: a wrong value, a key without effect, or constraints that no partition keeps.
     """
-    answers, problems = [], []
+    if asked[0].others is None:
+        return _partitioned(asked[0], values, shows_step=shows_step)
+    answers: dict[Replicas, GraphPartition] = {}
+    problems: dict[Replicas, InputError] = {}
     for one in asked:
         try:
-            answers.append(_partitioned(one, values, shows_step=shows_step))
+            answers[one.replicas] = _partitioned(one, values, shows_step=shows_step)
         except InputError as error:  # a share has not memory enough, or a single stage is left
-            problems.append((one.replicas, error))
+            problems[one.replicas] = error
+    found = fastest_replicas(asked[0], values)
+    if found is not None:
+        replicas = found.asked.replicas
+        known = answers.get(replicas) or _partitioned(found.asked, values, shows_step=shows_step, found=found)
+        answers[replicas] = _faster(known, found)
+        problems.pop(replicas, None)
     if not answers:
-        raise problems[0][1]
-    if len(asked) == 1:
-        return answers[0]
-    compared = tuple((answer.asked.replicas, answer.step.data["step_ns"]) for answer in answers)
-    best = min(answers, key=lambda answer: answer.step.data["step_ns"])
-    notes = tuple(f"replicas={count} is left out: {error}" for count, error in problems)
-    return replace(best, steps_of_replicas=compared, notes=(*best.notes, *notes))
+        raise next(iter(problems.values()))
+    compared = {replicas: answer.step.data["step_ns"] for replicas, answer in answers.items()}
+    best = answers[min(compared, key=lambda replicas: compared[replicas])]
+    notes = tuple(f"replicas={said(count)} is left out: {error}" for count, error in problems.items())
+    return replace(best, steps_of_replicas=tuple(compared.items()), notes=(*best.notes, *notes))
 
 
-def _partitioned(asked: Asked, values: Values, *, shows_step: bool) -> GraphPartition:
-    """Search with every partitioner that `values` name, and evaluate stored partitions."""
+def _faster(known: GraphPartition, found: Replicated) -> GraphPartition:
+    """Return the answer with the cuts that were found, if their step is faster."""
+    if known.step.data and known.step.data["step_ns"] <= found.step_ns:
+        return known
+    cost, best = evaluate(found.asked.problem, found.labels), known.best
+    is_optimal = best.bound is not None and cost <= best.bound
+    cuts = replace(best, labels=found.labels, cost=cost, optimal=is_optimal)
+    note = "cuts are those of the fastest step found, not of the shortest bottleneck"
+    return replace(known, found=(cuts, *known.found[1:]), step=found.step, notes=(*known.notes, note))
+
+
+def _partitioned(
+    asked: Asked, values: Values, *, shows_step: bool, found: Replicated | None = None
+) -> GraphPartition:
+    """Search with every partitioner that `values` name, and evaluate stored partitions.
+
+    Where another partition was `found`, the one of shortest bottleneck may have no step.
+    """
     limits = Limits(
         measure(values, "time_limit", None, above=True),
         whole(values, "seed", 0, most=MOST),
@@ -66,17 +92,22 @@ def _partitioned(asked: Asked, values: Values, *, shows_step: bool) -> GraphPart
         raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
     validate(asked.problem)
     problem = asked.problem
-    found = [one.partition(problem, _own(limits, one, problem)) for one in partitioners]
+    answers = [one.partition(problem, _own(limits, one, problem)) for one in partitioners]
     if asked.layers is not None:
-        found = [asked.layers.settled(problem, one) for one in found]
+        answers = [asked.layers.settled(problem, one) for one in answers]
     for name in entries("compare", values["compare"]) if "compare" in values else ():
         start = time.perf_counter()
         labels = read_labels(Path(name), asked.problem.graph.nodes)
         cost = evaluate(asked.problem, labels)
-        found.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
-    ordered = sorted(found, key=lambda one: one.cost)
+        answers.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
+    ordered = sorted(answers, key=lambda one: one.cost)
     notes = (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
-    step = step_of(asked, ordered[0].labels, values, is_shown=shows_step)
+    try:
+        step = step_of(asked, ordered[0].labels, values, is_shown=shows_step)
+    except InputError:
+        if found is None:
+            raise
+        step = PipelineStep()
     return GraphPartition(asked, tuple(ordered), notes, step)
 
 
@@ -87,14 +118,14 @@ class GraphPartition(Displayed):
     `asked` is the question with its graph and devices. `found` has an answer of each partitioner that was
     asked, and each partition to compare, the least cost first. Costs under pipeline_bottleneck and latency
     are in ns. `step` is that of the pipeline, where one is asked for. With replicas=auto,
-    `steps_of_replicas` has each number of replicas and its step in ns.
+    `steps_of_replicas` has each number of replicas, or those of each stage, and its step in ns.
     """
 
     asked: Asked
     found: tuple[Partition, ...]
     notes: tuple[str, ...] = ()
     step: PipelineStep = field(default_factory=PipelineStep)
-    steps_of_replicas: tuple[tuple[int, float], ...] = ()
+    steps_of_replicas: tuple[tuple[Replicas, float], ...] = ()
 
     @property
     def best(self) -> Partition:
@@ -135,9 +166,10 @@ class GraphPartition(Displayed):
     def devices(self) -> Sequence[DeviceRow]:
         """Nodes, weight, memory and traffic of each device."""
         rows = device_rows(self.asked.problem, self.labels, is_time=self.asked.is_time)
-        layers = self.asked.layers
+        layers, layout = self.asked.layers, self.asked.layout
         if layers is None:
-            return rows
+            counts = [layout.count(row.device) for row in rows]
+            return [replace(row, replicas=count) for row, count in zip(rows, counts, strict=True)]
         memory = layers.memory_of(self.labels)
         return [
             replace(row, memory_bytes=own, memory_limit_bytes=layers.memory_bytes)
@@ -153,16 +185,20 @@ class GraphPartition(Displayed):
         texts = [text_of(self.asked.problem, self.best, self.devices)]
         if len(self.found) > 1:
             texts.append(comparison_text(self.asked.problem, self.found))
-        if self.asked.replicas > 1 or self.steps_of_replicas:
+        if self.asked.replicas != 1 or self.steps_of_replicas:
             texts.append(self._replicas_text())
         return "\n\n".join(texts)
 
     def _replicas_text(self) -> str:
         count, width = self.asked.replicas, self.asked.problem.devices.count
-        own = f"{counted(count, 'replica')} of the pipeline, each on {counted(width, 'device')}"
+        own = (
+            f"{counted(count, 'replica')} of the pipeline, each on {counted(width, 'device')}"
+            if isinstance(count, int)
+            else f"stages have {said(count)} replicas, each on a device; their times are shared by these"
+        )
         if not self.steps_of_replicas:
             return own
-        steps = [f"{other}: {format_duration_ns(step)}" for other, step in self.steps_of_replicas]
+        steps = [f"{said(other)}: {format_duration_ns(step)}" for other, step in self.steps_of_replicas]
         return f"{own}; steps by replicas are {', '.join(steps)}"
 
     def to_pandas(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.settings.values import Values
 from dse.base.units import duration_range, format_duration_ns
 from dse.partition.graphs.layers import Layers
-from dse.partition.problem.replicas import averaging_ns, micro_batches_of
+from dse.partition.problem.replicas import averaging_ns, micro_batches_of, share_of
 from dse.partition.problem.settings import Asked
 from dse.prediction.steps.details import StageOperation
 from dse.simulation.simulators import Recording
@@ -61,20 +61,24 @@ def step_of(asked: Asked, labels: Sequence[int], values: Values, *, is_shown: bo
 
 
 def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> PipelineStep:
-    """Run a step of one replica on the engine; then all replicas average their gradients.
+    """Run a step of one pipeline on the engine; then all replicas of its stages average their gradients.
 
     Raises:
         InputError: as `dse.partition.graphs.steps.simulate_step`.
     """
     from dse.partition.graphs.steps import closed_form_ns, simulate_step, stage_graph
 
-    problem, schedule = asked.problem, values.get("schedule", "1f1b")
-    micro_batches = micro_batches_of(values) // asked.replicas
-    stages = stage_graph(problem.graph, labels, problem.devices.speeds, asked.source.backward)
+    problem, schedule, layout = asked.problem, values.get("schedule", "1f1b"), asked.layout
+    micro_batches = micro_batches_of(values) // layout.pipelines
+    own = share_of(asked.everything or problem.devices, layout.pipelines)
+    stages = stage_graph(problem.graph, labels, own.speeds, asked.source.backward)
     if asked.everything is not None:
-        stages = replace(stages, after_ns=_averaging_ns(asked, labels, stages.device_of))
-    recording = simulate_step(stages, schedule, micro_batches, asked.system or problem.devices)
-    devices = range(problem.devices.count) if asked.system else stages.device_of
+        one = replace(layout, pipelines=1)
+        homes = tuple(tuple(one.devices_of(device)) for device in stages.device_of)
+        stages = replace(stages, after_ns=_averaging_ns(asked, labels, stages.device_of), homes=homes)
+    recording = simulate_step(stages, schedule, micro_batches, asked.system or own)
+    homes = stages.homes or tuple((device,) for device in stages.device_of)
+    devices = range(layout.width) if asked.system else [device for home in homes for device in home]
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
     data = {
         "schedule": schedule,
@@ -82,7 +86,7 @@ def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> Pipel
         "step_ns": max(ends),
         "closed_form_ns": closed_form_ns(stages, micro_batches),
         "backward": stages.backward,
-        "bars": [[devices[rank], bars] for rank, bars in _bars_of(recording)],
+        "bars": sorted([layout.places[devices[rank]][1], bars] for rank, bars in _bars_of(recording)),
     }
     return PipelineStep(data, recording)
 
@@ -92,8 +96,8 @@ def _averaging_ns(asked: Asked, labels: Sequence[int], order: Sequence[int]) -> 
     for operator, label in zip(asked.source.operators, labels, strict=True):
         held[label] += operator.parameter_bytes
     assert asked.everything is not None
-    width = asked.problem.devices.count
-    return tuple(averaging_ns(asked.everything, width, device, held[device]) for device in order)
+    layout = asked.layout
+    return tuple(averaging_ns(asked.everything, layout.devices_of(one), held[one]) for one in order)
 
 
 def _predicted(layers: Layers, labels: Sequence[int]) -> PipelineStep:

@@ -33,7 +33,7 @@ def stored(asked: Asked, found: Sequence[Partition], step: Mapping[str, Any]) ->
         **to_json(asked.problem, best),
         "graph": asked.source.name,
         "devices": asked.problem.devices.count,
-        **({"replicas": asked.replicas} if asked.replicas > 1 else {}),
+        **({"replicas": asked.replicas} if asked.replicas != 1 else {}),
         "operators": {
             name: device for names, device in zip(members, best.labels, strict=True) for name in names
         },

@@ -18,7 +18,10 @@ from dse.partition.problem.problem import Partition, PartitionProblem
 
 @dataclass(frozen=True)
 class DeviceRow:
-    """A device: nodes, weight (and compute and receive time where weights are ns), memory, bytes cut."""
+    """A device: nodes, weight (and compute and receive time where weights are ns), memory, bytes cut.
+
+    Where a stage has `replicas` it stands for their devices: times are shared by them, memory is of each.
+    """
 
     device: int
     name: str
@@ -30,6 +33,7 @@ class DeviceRow:
     memory_limit_bytes: float | None
     sent_bytes: float
     received_bytes: float
+    replicas: int = 1
 
 
 def device_rows(problem: PartitionProblem, labels: Sequence[int], *, is_time: bool) -> list[DeviceRow]:
@@ -94,7 +98,10 @@ def text_of(problem: PartitionProblem, found: Partition, rows: Sequence[DeviceRo
     ]
     header = ["device", "nodes", "weight", "compute", "receives for", "memory", "sent", "received"]
     table = [header, *([*_cells(row)] for row in rows)]
-    keep = [n for n in range(len(header)) if n < 3 or any(line[n] != "–" for line in table[1:])]
+    if len({row.replicas for row in rows}) > 1:
+        counts = ["replicas", *(str(row.replicas) for row in rows)]
+        table = [[*line, count] for line, count in zip(table, counts, strict=True)]
+    keep = [n for n in range(len(table[0])) if n < 3 or any(line[n] != "–" for line in table[1:])]
     return "\n".join([*lines, *aligned([[line[n] for n in keep] for line in table])])
 
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.trace_nodes import TraceNode, trace_of
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
+from dse.inputs.strategies.schedules.operations import (
+    BACKWARD,
+    FORWARD,
+    WEIGHT,
+    Operation,
+    replicated_operations,
+)
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
@@ -32,7 +38,9 @@ class StageGraph:
     `messages[a, b]` are the bytes of a micro-batch from stage a to a later stage b, each tensor once; their
     gradients come back. `backward` is the time of a backward pass over that of the forward pass. `after_ns`
     is what each stage does when all micro-batches have passed, such as its optimizer. `device_of` a stage.
-    `overhead_ns` is what a framework takes for each pass of a stage, forward or backward, besides.
+    `overhead_ns` is what a framework takes for each pass of a stage, forward or backward, besides. `homes`
+    are the devices of the replicas of each stage, which take micro-batches in turn; without them there is
+    one.
     """
 
     forward_ns: tuple[float, ...]
@@ -41,6 +49,7 @@ class StageGraph:
     after_ns: tuple[float, ...] = ()
     device_of: tuple[int, ...] = field(default=())
     overhead_ns: tuple[float, ...] = ()
+    homes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def count(self) -> int:
@@ -50,6 +59,10 @@ class StageGraph:
     def overhead_of(self, stage: int) -> float:
         """The time that a framework takes for a pass of a stage besides its work, in ns."""
         return self.overhead_ns[stage] if self.overhead_ns else 0.0
+
+    def replicas_of(self, stage: int) -> int:
+        """How many replicas a stage has."""
+        return len(self.homes[stage]) if self.homes else 1
 
 
 def stage_order(edges: Sequence[tuple[int, int]], labels: Sequence[int]) -> list[int]:
@@ -138,12 +151,16 @@ def cut_tensors(graph: ModelGraph, labels: Sequence[int]) -> list[tuple[int, int
 
 
 def closed_form_ns(stages: StageGraph, micro_batches: int) -> float:
-    """Return (m - 1) max + sum over stages of a forward and backward pass: no communication."""
+    """Return (m - 1) max + sum over stages of a forward and backward pass: no communication.
+
+    The maximum is of what the replicas of a stage take for a micro-batch together.
+    """
     times = [
         time * (1 + stages.backward) + 2 * stages.overhead_of(stage)
         for stage, time in enumerate(stages.forward_ns)
     ]
-    return (micro_batches - 1) * max(times) + sum(times) + max(stages.after_ns, default=0.0)
+    longest = max(time / stages.replicas_of(stage) for stage, time in enumerate(times))
+    return (micro_batches - 1) * longest + sum(times) + max(stages.after_ns, default=0.0)
 
 
 def simulate_step(
@@ -156,7 +173,7 @@ def simulate_step(
     """Run a step on our engine, with every message on its links; return what happened when.
 
     Ranks are devices; of a system all NPUs, of which those without a stage compute for 1 ns. `processes` is
-    their number if stages go round and round them (interleaved), by default one for each stage.
+    their number if stages go round and round them (interleaved), by default one for each replica of a stage.
 
     Raises:
         InputError: a schedule that does not exist or does not have such stages; a single stage.
@@ -192,16 +209,17 @@ def _traces(
             f"microbatches is {micro_batches}; with {stages.count} stages a simulated step has at most "
             f"{_MOST_PASSES // stages.count}"
         )
-    devices = list(stages.device_of[:count]) if stages.device_of else list(range(count))
-    if isinstance(network, SystemSpec):
-        ranks, total = devices, network.npus
-    else:
-        ranks, total = list(range(count)), count
-    orders = operations(kind, count, chunks, micro_batches)
+    homes = stages.homes or tuple((device,) for device in (stages.device_of or range(count))[:count])
+    devices = [device for home in homes for device in home]
+    total = network.npus if isinstance(network, SystemSpec) else len(devices)
+    if not isinstance(network, SystemSpec):
+        numbers = iter(range(total))
+        homes = tuple(tuple(next(numbers) for _ in home) for home in homes)
+    orders = replicated_operations(kind, [len(home) for home in homes], chunks, micro_batches)
     traces = [_idle()] * total
-    for place, order in enumerate(orders):
-        nodes = _program(stages, place, order, ranks, splits=kind.splits_backward)
-        traces[ranks[place]] = trace_of(nodes)
+    for place, home in enumerate(homes):
+        for rank, order in zip(home, orders[place], strict=True):
+            traces[rank] = trace_of(_program(stages, place, order, homes, splits=kind.splits_backward))
     return devices, traces
 
 
@@ -210,10 +228,15 @@ def _idle() -> bytes:
 
 
 def _program(
-    stages: StageGraph, place: int, order: Sequence[Operation], ranks: Sequence[int], *, splits: bool
+    stages: StageGraph,
+    place: int,
+    order: Sequence[Operation],
+    homes: Sequence[Sequence[int]],
+    *,
+    splits: bool,
 ) -> list[TraceNode]:
     """Return the nodes of a process: its passes one after the other, each after what it waits for."""
-    count = len(ranks)
+    count = len(homes)
     nodes: list[TraceNode] = []
     chain: tuple[int, ...] = ()
     own = [stage for stage in range(stages.count) if stage % count == place]
@@ -230,7 +253,7 @@ def _program(
                 if other % count != place:
                     tag = _tag(stages, kind, other, stage, batch)
                     waits.append(len(nodes))
-                    peer = ranks[other % count]
+                    peer = _home_of(homes[other % count], batch)
                     name = f"{kind} {batch} from stage {other}"
                     nodes.append(message_node(len(nodes), name, "receive", tag, peer, size, ()))
         nodes.append(compute_node(len(nodes), max(1, round(ns)), waits, f"{kind} {batch} of stage {stage}"))
@@ -239,13 +262,17 @@ def _program(
             for other, size in _peers(stages, stage, incoming=kind != FORWARD):
                 if other % count != place:
                     tag = _tag(stages, kind, stage, other, batch)
-                    peer = ranks[other % count]
+                    peer = _home_of(homes[other % count], batch)
                     name = f"{kind} {batch} to stage {other}"
                     nodes.append(message_node(len(nodes), name, "send", tag, peer, size, chain))
     after = sum(stages.after_ns[stage] for stage in own) if stages.after_ns else 0.0
     if after:
         nodes.append(compute_node(len(nodes), max(1, round(after)), chain, "optimizer"))
     return nodes
+
+
+def _home_of(home: Sequence[int], micro_batch: int) -> int:
+    return home[micro_batch % len(home)]
 
 
 def _peers(stages: StageGraph, stage: int, *, incoming: bool) -> list[tuple[int, int]]:

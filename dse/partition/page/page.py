@@ -27,6 +27,7 @@ def render_page(
 
     `step` is the simulated step as `dse.partition.step` describes it; empty if there is none.
     """
+    replicas = [row.replicas for row in rows]
     drawings = levels(source, problem.graph, found.labels)
     environment = template_environment(TEMPLATES)
     environment.filters.update(
@@ -39,7 +40,7 @@ def render_page(
         "bars": step.get("bars", []),
     }
     return environment.get_template("partition.html").render(
-        facts=_facts(source, problem, found),
+        facts=_facts(source, problem, found, replicas),
         name=Path(source.name).name,
         problem=problem,
         found=found,
@@ -57,7 +58,9 @@ def render_page(
     )
 
 
-def _facts(source: Source, problem: PartitionProblem, found: Partition) -> list[tuple[str, str]]:
+def _facts(
+    source: Source, problem: PartitionProblem, found: Partition, replicas: Sequence[int]
+) -> list[tuple[str, str]]:
     """The rows of the question: graph, devices with their limits, objective and constraints."""
     limits = dict.fromkeys(map(format_bytes, problem.devices.memory_bytes))
     facts = [
@@ -68,6 +71,8 @@ def _facts(source: Source, problem: PartitionProblem, found: Partition) -> list[
         ("pinned nodes", str(len(problem.pinned))),
         ("groups that stay together", str(len(problem.together))),
     ]
+    if max(replicas) > 1:
+        facts.append(("replicas of the stages", ", ".join(map(str, replicas))))
     if problem.objective == "process_mapping":
         facts.append(("imbalance", f"{problem.imbalance:g}"))
     return [*facts, ("partitioner", found.partitioner)]

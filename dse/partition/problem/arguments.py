@@ -59,8 +59,8 @@ SEARCH_KEYS = {
 STEP_KEYS = {
     "schedule": "of the pipeline whose step is simulated: 1f1b (default), gpipe or zb-h1",
     "microbatches": "of that step (default 8)",
-    "replicas": "of the pipeline, each on an equal share of the devices; auto: those whose step is fastest "
-    "(default 1; pipeline_bottleneck)",
+    "replicas": "of the pipeline, each on an equal share of the devices, or of each stage, such as [2,1]; "
+    "auto: those whose step is fastest (default 1; pipeline_bottleneck)",
 }
 OUTPUT_KEYS = {
     "format": "table (default), json, or csv: the devices; Parquet files are written by -o",

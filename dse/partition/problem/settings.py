@@ -29,7 +29,15 @@ from dse.partition.problem import arguments as texts
 from dse.partition.problem.arguments import Arguments
 from dse.partition.problem.devices import MOST_DEVICES, Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
-from dse.partition.problem.replicas import replicas_of, share_of
+from dse.partition.problem.replicas import (
+    Layout,
+    Replicas,
+    joined,
+    layout_of,
+    most_in_flight,
+    replicas_of,
+    share_of,
+)
 
 _OF_OPERATORS = {
     *("nodes", "dims", "micro_batch", "matrix", "speeds", "tflops", "memory_gbps", "weight", "optimizer"),
@@ -37,14 +45,16 @@ _OF_OPERATORS = {
 }
 TIMED = ("pipeline_bottleneck", "latency")
 _DEFAULT_TFLOPS = 1.0
+_ALONE = Layout(1, (1,))
 
 
 @dataclass(frozen=True)
 class Asked:
     """A problem, where it came from, and `is_time`: whether weights are known to be nanoseconds.
 
-    `layers` are those of a model whose step is predicted. Of several replicas of the pipeline the problem is
-    that of one, on its share of `everything`.
+    `layers` are those of a model whose step is predicted. Of several replicas the problem is that of one
+    pipeline on its share of `everything`, with a device for all replicas of a stage; `layout` says which they
+    are. With replicas=auto, `others` makes the question of other replicas.
     """
 
     problem: PartitionProblem
@@ -54,11 +64,13 @@ class Asked:
     notes: tuple[str, ...] = ()
     layers: Layers | None = None
     everything: Devices | None = None
+    layout: Layout = _ALONE
+    others: Callable[[Replicas], Asked] | None = None
 
     @property
-    def replicas(self) -> int:
-        """How many replicas of the pipeline there are."""
-        return 1 if self.everything is None else self.everything.count // self.problem.devices.count
+    def replicas(self) -> Replicas:
+        """How many replicas of the pipeline there are, or of each stage where these differ."""
+        return self.layout.replicas
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class Composed:
 
 
 def asked_problems(arguments: Arguments, composed: Composed) -> list[Asked]:
-    """Return the problem that the keys describe; with replicas=auto, one for each number of replicas.
+    """Return the problem that the keys describe; with replicas=auto, one for each number of whole pipelines.
 
     Raises:
         InputError: a wrong value, a key without effect, a file that cannot be read, too many devices, or
@@ -98,19 +110,23 @@ def asked_problems(arguments: Arguments, composed: Composed) -> list[Asked]:
     devices, rates, system = _devices(arguments, source, composed)
     _require_count(source, devices.count, objective)
     weight = _weight(values, source, objective)
-    rates, notes = _rates(values, source, rates, weight)
+    own_rates, notes = _rates(values, source, rates, weight)
     is_time = objective in TIMED or (source.weights is None and weight == "time")
     _refuse_foreign(values, objective)
-    found = []
-    for replicas in replicas_of(values, devices):
-        own = share_of(devices, replicas)
-        graph = model_graph(source, weight, rates, _memory(values, source, objective, own))
+
+    def of(replicas: Replicas) -> Asked:
+        layout = layout_of(replicas, devices.count // replicas if isinstance(replicas, int) else 0)
+        own = joined(share_of(devices, layout.pipelines), layout)
+        graph = model_graph(source, weight, own_rates, _memory(values, source, objective, layout))
         _require_weights(source, graph.node_weights, objective, weight)
         _require_effects(values, source, graph, objective, is_time=is_time)
         problem = _problem(values, source, graph, own, objective)
-        everything = devices if replicas > 1 else None
-        found.append(Asked(problem, source, is_time, system, (*source.notes, *notes), everything=everything))
-    return found
+        everything = devices if replicas != 1 else None
+        found = Asked(problem, source, is_time, system, (*source.notes, *notes))
+        return replace(found, everything=everything, layout=layout)
+
+    found = [of(replicas) for replicas in replicas_of(values, devices)]
+    return [replace(one, others=of) for one in found] if values.get("replicas") == "auto" else found
 
 
 def _require_effects(
@@ -351,14 +367,14 @@ def _rates(values: Values, source: Source, rates: Rates | None, weight: str) -> 
     return Rates(flops_per_ns, texts.measure(values, "memory_gbps", own.bytes_per_ns, above=True)), notes
 
 
-def _memory(values: Values, source: Source, objective: str, devices: Devices) -> Sequence[float]:
+def _memory(values: Values, source: Source, objective: str, layout: Layout) -> Sequence[float]:
     for key in ("optimizer", "in_flight"):
         if key in values and source.memory_bytes is not None:
             raise InputError(f"{key}={values[key]} has no effect on {source.name}, whose memory is given")
     optimizer = values.get("optimizer", "adam")
     check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
-    stages = min(devices.count, len(source.operators))
-    default = stages if objective == "pipeline_bottleneck" else 1
+    stages = replace(layout, each=layout.each[: max(1, len(source.operators))])
+    default = most_in_flight(stages) if objective == "pipeline_bottleneck" else 1
     return training_memory(source, optimizer, whole(values, "in_flight", default, most=texts.MOST))
 
 
