@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,9 +26,10 @@ ACTIONS = {
         keys={
             "keys": {
                 "partition": "partition.json of dse partition -o",
-                "schedule": "1f1b (default), gpipe, interleaved or another of torch.distributed.pipelining",
+                "schedule": "1f1b (default), gpipe or interleaved",
                 "processes": "default: one a device and replica; interleaved: fewer",
-                "replicas": "of the pipeline, which share micro-batches (default: those of the partition)",
+                "replicas": "of the pipeline, or of each stage, such as [2,1], which share micro-batches "
+                "(default: those of the partition)",
                 "microbatches": "of a step (default 8)",
                 "micro_batch": "samples of a micro-batch (default 8)",
                 "steps": "default 10",
@@ -97,6 +99,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(arguments: Arguments) -> int:
+    from dse.partition.problem.replicas import replicas_from, said
     from dse.partition.problem.settings import csv_devices
     from dse.partition.run.comparison import compare
     from dse.partition.run.launched import launched_rank
@@ -108,22 +111,32 @@ def _run(arguments: Arguments) -> int:
     micro_batches = _count(values, "microbatches", 8)
     micro_batch, steps = _count(values, "micro_batch", 8), _count(values, "steps", 10)
     schedule = values.get("schedule", "1f1b")
-    check_choice("schedule", schedule, tuple(SCHEDULES))
+    check_choice("schedule", schedule, SCHEDULES)
     if "topology" in values and "--no-prediction" in options:
         raise InputError("topology has no effect with --no-prediction; leave one of them out")
     if "partition" not in values:
         raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
     placement, replicas = read_placement(Path(values["partition"]))
     stages = len(set(placement.values()))
-    replicas = whole(values, "replicas", replicas, least=1, most=_MOST_PROCESSES)
-    if micro_batches % replicas:
+    if "replicas" in values:
+        replicas = replicas_from("replicas", values["replicas"])
+    each = replicas if isinstance(replicas, tuple) else (replicas,) * stages
+    if len(each) != stages:
         raise InputError(
-            f"replicas is {replicas}, which cannot share {micro_batches} micro-batches evenly; "
-            f"microbatches must be a multiple of it, such as {replicas * -(-micro_batches // replicas)}"
+            f"replicas is {said(replicas)}, of {len(each)} stages, but the partition has {stages} devices"
         )
-    processes = whole(values, "processes", stages * replicas, least=1, most=_MOST_PROCESSES)
-    if replicas > 1 and (schedule == "interleaved" or stages < 2):
-        raise InputError(f"replicas is {replicas}; 1f1b and gpipe with 2 or more stages have replicas")
+    if uneven := [one for one in each if micro_batches % one]:
+        multiple = math.lcm(*each)
+        raise InputError(
+            f"replicas is {said(replicas)}, which cannot share {micro_batches} micro-batches evenly; "
+            f"microbatches must be a multiple of {uneven[0] if len(set(each)) > 1 else 'it'}, such as "
+            f"{multiple * -(-micro_batches // multiple)}"
+        )
+    processes = whole(values, "processes", sum(each), least=1, most=_MOST_PROCESSES)
+    if processes > _MOST_PROCESSES:
+        raise InputError(f"replicas is {said(replicas)}, in all {processes}; at most {_MOST_PROCESSES} run")
+    if max(each) > 1 and (schedule == "interleaved" or stages < 2):
+        raise InputError(f"replicas is {said(replicas)}; 1f1b and gpipe with 2 or more stages have replicas")
     if schedule == "interleaved":
         if stages % processes or stages == processes:
             raise InputError(
@@ -131,8 +144,8 @@ def _run(arguments: Arguments) -> int:
                 "of the partition must be 2 or more times as many, such as processes="
                 f"{max(1, stages // 2)}"
             )
-    elif processes != stages * replicas:
-        per_replica = f" and {replicas} replicas" if replicas > 1 else ""
+    elif processes != sum(each):
+        per_replica = f" and {said(replicas)} replicas" if max(each) > 1 else ""
         raise InputError(
             f"processes is {processes}, but the partition has {stages} devices{per_replica}; "
             "interleaved takes fewer"

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dse.partition.graphs.sources.torch_models import task_named
 from dse.partition.graphs.sources.training_task import TrainingTask
+from dse.partition.problem.replicas import Layout, Replicas, layout_of
 
-SCHEDULES = {"1f1b": "Schedule1F1B", "gpipe": "ScheduleGPipe", "interleaved": "ScheduleInterleaved1F1B"}
-"""What torch.distributed.pipelining calls them."""
+SCHEDULES = ("1f1b", "gpipe", "interleaved")
 
 
 @dataclass(frozen=True)
 class Plan:
     """The training: `steps` of `micro_batches` of `micro_batch` samples, the same data everywhere.
 
-    Each of the `replicas` of the pipeline has its share of the micro-batches, and of the processes.
+    The `replicas` of the pipeline, or of each device of `placement`, share micro-batches and have a process
+    each.
     """
 
     model: str
@@ -29,7 +30,7 @@ class Plan:
     seed: int = 0
     learning_rate: float = 1e-3
     threads: int = 1
-    replicas: int = 1
+    replicas: Replicas = 1
 
     @property
     def relay(self) -> bool:
@@ -40,14 +41,14 @@ class Plan:
         """
         return self.schedule != "gpipe"
 
-    @property
-    def own_micro_batches(self) -> int:
-        """Micro-batches of a step in each replica."""
-        return self.micro_batches // self.replicas
-
-    def replica_and_place(self, rank: int, processes: int) -> tuple[int, int]:
-        """Return the replica of a process, and its place in the pipeline of that."""
-        return divmod(rank, processes // self.replicas)
+    def layout(self, devices: Sequence[int], processes: int) -> Layout:
+        """Return the processes of stages, whose devices are named in the order of the forward pass."""
+        if self.schedule == "interleaved":
+            return Layout(1, (1,) * processes)  # stages go round and round
+        if isinstance(self.replicas, int):
+            return layout_of(self.replicas, len(devices))
+        own = dict(zip(sorted(devices), self.replicas, strict=True))
+        return layout_of(tuple(own[device] for device in devices), len(devices))
 
     @property
     def batch(self) -> int:

@@ -74,22 +74,28 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
     stages = _stages(plan, profile)
     measured = run_processes(measured_overhead, processes, plan, _REPETITIONS)
     overheads = [overhead for overhead, _ in measured]
-    width = processes // plan.replicas
-    stages = replace(stages, overhead_ns=tuple(overheads[stage % width] for stage in range(stages.count)))
+    layout = plan.layout(stages.device_of or range(stages.count), processes)
+    one, width = replace(layout, pipelines=1), len(layout.each)
+    # Links and homes are those between processes of a pipeline.
+    homes = tuple(tuple(one.devices_of(stage)) for stage in range(width)) if layout.replicas != 1 else ()
+    first = [one.device_of(stage % width, 0) for stage in range(stages.count)]
+    own = tuple(overheads[process] for process in first)
+    stages = replace(stages, overhead_ns=own, device_of=tuple(range(stages.count)), homes=homes)
     if links is None:
         links = devices_of(measured_links(processes, _PROBE_BYTES, _REPETITIONS), processes)
     elif links.count < processes:
         raise InputError(f"the topology has {links.count} nodes, but there are {processes} processes")
-    averaging = [ns if stage < width else 0.0 for stage, (_, ns) in enumerate(measured[: stages.count])]
+    averaging = [measured[first[stage]][1] if stage < width else 0.0 for stage in range(stages.count)]
     whole = replace(stages, after_ns=tuple(map(sum, zip(stages.after_ns, averaging, strict=True))))
-    recording = simulate_step(whole, plan.schedule, plan.own_micro_batches, links, width)
+    micro_batches = plan.micro_batches // layout.pipelines
+    recording = simulate_step(whole, plan.schedule, micro_batches, links, width)
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
     hosts = processes / processes_per_host(processes)
     at_a_time = hosts * max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
     bare = replace(stages, overhead_ns=())
-    work = least_step_ns(bare, plan.own_micro_batches, 1) * plan.replicas
+    work = least_step_ns(bare, micro_batches, 1) * layout.pipelines
     return Predicted(
-        predicted_step_ns(ends, whole, plan.own_micro_batches, at_a_time / plan.replicas) / 1e9,
+        predicted_step_ns(ends, whole, micro_batches, at_a_time / layout.pipelines) / 1e9,
         work / 1e9,
         sum(overheads) / len(overheads) / 1e9,
         stages,
@@ -115,7 +121,8 @@ def predicted_step_ns(
 def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: float) -> float:
     """Return the time of all the work of a step by so many `at_a_time`, whichever process has its turn."""
     passes = sum(stages.forward_ns) * (1 + stages.backward) + 2 * sum(stages.overhead_ns)
-    return (micro_batches * passes + sum(stages.after_ns)) / at_a_time
+    after = sum(ns * stages.replicas_of(stage) for stage, ns in enumerate(stages.after_ns))
+    return (micro_batches * passes + after) / at_a_time
 
 
 def _stages(plan: Plan, profile: Profile) -> StageGraph:
@@ -134,8 +141,7 @@ def _stages(plan: Plan, profile: Profile) -> StageGraph:
     for operator, label in zip(operators, labels, strict=True):
         share = profile.parameters[operator.name] / total
         after[stages.device_of.index(label)] += share * profile.optimizer_ns
-    # Stage s runs in process s: links are those between processes.
-    return replace(stages, after_ns=tuple(after), device_of=tuple(range(stages.count)))
+    return replace(stages, after_ns=tuple(after))
 
 
 def devices_of(links: Sequence[Link], processes: int) -> Devices:

@@ -14,10 +14,12 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed import pipelining
 
+from dse.inputs.strategies.schedules import schedule_named
 from dse.partition.graphs.sources.torch_graph import exported
 from dse.partition.graphs.sources.training_task import TrainingTask
 from dse.partition.run.draws import seed_draws
-from dse.partition.run.plans import SCHEDULES, Plan, batches, device_of, task_of
+from dse.partition.run.in_turn import InTurn
+from dse.partition.run.plans import Plan, batches, device_of, task_of
 from dse.partition.run.processes import Progress
 from dse.partition.run.stages import split, stages_of
 
@@ -30,22 +32,23 @@ PassTimes = Mapping[int, tuple[int, int]]
 class Pipeline:
     """The part that a rank runs: its stages, their schedule, and whether it takes inputs and makes losses.
 
-    `samples` are those of a step that go through it. Where the pipeline has `replicas`, `peers` are the
-    processes with the same stages, which average the gradients of their `parameters`.
+    Where its stage has `replicas`, this is number `replica`, which takes each micro-batch whose turn it is,
+    and `peers` are the processes of all, which average the gradients of their `parameters`.
     """
 
     stages: list[Any]
     schedule: Any
     is_first: bool
     is_last: bool
-    samples: slice
     parameters: list[Any]
+    micro_batch: int
+    replica: int = 0
     replicas: int = 1
     peers: Any = None
 
     def step(self, inputs: tuple[Any, ...], target: Any) -> list[Any]:
         """Run the passes of all micro-batches; return their losses, none where another rank has them."""
-        inputs, target = tuple(value[self.samples] for value in inputs), target[self.samples]
+        inputs, target = tuple(self._own(value) for value in inputs), self._own(target)
         arguments = tuple(_with_gradient(value) for value in inputs) if self.is_first else ()
         if not self.is_last:
             self.schedule.step(*arguments)
@@ -53,6 +56,9 @@ class Pipeline:
         losses: list[Any] = []
         self.schedule.step(*arguments, target=target, losses=losses)
         return losses
+
+    def _own(self, value: Any) -> Any:
+        return value.unflatten(0, (-1, self.micro_batch))[self.replica :: self.replicas].flatten(0, 1)
 
     def average(self, tensors: Sequence[Any]) -> None:
         """Replace tensors by their means over all replicas."""
@@ -85,46 +91,45 @@ def pipeline_of(
     stage = stages_of(exported(task, plan.micro_batch), plan.placement)
     inputs, _ = task.sample(torch.Generator().manual_seed(0), plan.micro_batch)
 
-    width = processes // plan.replicas
-    replica, place = plan.replica_and_place(rank, processes)
-    group, peers = _groups(plan, rank, processes)
-    share = plan.own_micro_batches
+    devices = {number: plan.placement[name] for name, number in stage.items()}
+    count = len(devices)
+    layout = plan.layout([devices[number] for number in range(count)], processes)
+    replica, place = layout.replica_and_stage(rank)
+    replicas = layout.count(place)
+    share = plan.micro_batches // replicas
 
     def pass_of(counted: int) -> int:
         step, number = divmod(counted, share)
-        return step * plan.micro_batches + replica * share + number
+        return step * plan.micro_batches + number * replicas + replica
 
     def policy(traced: Any) -> Any:
         seed_draws(traced, plan.seed, pass_of)
         return split(traced, stage, relay=plan.relay)
 
     pipe = pipelining.pipeline(task.module, inputs, split_policy=policy)
-    count = max(stage.values()) + 1
-    own = [pipe.build_stage(number, device, group) for number in range(place, count, width)]
+    # The runtime wants no more processes in a group than there are stages.
+    alone = dist.new_group([rank], use_local_synchronization=True) if processes > count else None
+    own = [pipe.build_stage(number, device, alone) for number in range(place, count, len(layout.each))]
     parameters = [value for one in own for value in one.submod.parameters() if value.requires_grad]
     loss: Callable[..., Any] = task.loss
     if times is not None:
         loss = _first_value
         for one in own:
             one.submod = _HandsOn(one.submod, times.get(one.stage_index, (0, 0))).to(device)
-    made = own if plan.schedule == "interleaved" else own[0]
-    kind = getattr(pipelining, SCHEDULES[plan.schedule])
-    schedule = kind(made, n_microbatches=share, loss_fn=loss)
-    samples = slice(replica * share * plan.micro_batch, (replica + 1) * share * plan.micro_batch)
-    ends = (place == 0, (count - 1) % width == place)
-    return Pipeline(own, schedule, *ends, samples, parameters, plan.replicas, peers)
-
-
-def _groups(plan: Plan, rank: int, processes: int) -> tuple[Any, Any]:
-    """The processes of the pipeline of a rank, and those of its stages; (None, None) without replicas."""
-    if plan.replicas == 1:
-        return None, None
-    width = processes // plan.replicas
-    replica, place = plan.replica_and_place(rank, processes)
+    schedule: Any
+    if plan.schedule == "interleaved":
+        schedule = pipelining.ScheduleInterleaved1F1B(own, share, loss)
+    else:
+        schedule = InTurn(own[0], layout, replica, schedule_named(plan.schedule), plan.micro_batches, loss)
+    ends = (place == 0, (count - 1) % len(layout.each) == place)
     # All processes make all groups, in the same order.
-    pipelines = [dist.new_group(range(first, first + width)) for first in range(0, processes, width)]
-    alike = [dist.new_group(range(first, processes, width)) for first in range(width)]
-    return pipelines[replica], alike[place]
+    groups = {
+        one: dist.new_group(layout.devices_of(one))
+        for one in range(len(layout.each))
+        if layout.count(one) > 1
+    }
+    peers = groups.get(place)
+    return Pipeline(own, schedule, *ends, parameters, plan.micro_batch, replica, replicas, peers)
 
 
 def measure_overhead(
@@ -152,7 +157,7 @@ def measure_overhead(
         start = time.perf_counter_ns()
         pipeline.average_gradients()
         averaged.append(time.perf_counter_ns() - start)
-    passes = 2 * plan.own_micro_batches * len(pipeline.stages)
+    passes = 2 * (plan.micro_batches // pipeline.replicas) * len(pipeline.stages)
     after = 0 if pipeline.peers is None else min(averaged[_WARM_UP:])
     return min(taken[_WARM_UP:]) / passes, float(after)
 

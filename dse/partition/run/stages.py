@@ -11,10 +11,13 @@ from dse.base.plain_data import load_json_object
 from dse.base.texts import excerpt
 from dse.partition.graphs.sources.torch_graph import is_operator, maker_of
 from dse.partition.graphs.steps import stage_order
+from dse.partition.problem.replicas import Replicas
 
 
-def read_placement(path: Path) -> tuple[dict[str, int], int]:
+def read_placement(path: Path) -> tuple[dict[str, int], Replicas]:
     """Return the device of each operator, and the replicas, of the partition.json of a `graph=torch:MODEL`.
+
+    Replicas of stages are those of the devices that have operators.
 
     Raises:
         InputError: the file has none.
@@ -25,9 +28,13 @@ def read_placement(path: Path) -> tuple[dict[str, int], int]:
         raise InputError(
             f"{path}: has no operators with devices; make it with dse partition graph=torch:MODEL -o"
         )
-    if type(replicas) is not int or replicas < 1:
-        raise InputError(f"{path}: replicas is {excerpt(repr(replicas))}; it must be a number from 1")
-    return found, replicas
+    used, each = sorted(set(found.values())), replicas if isinstance(replicas, list) else [replicas]
+    if any(type(one) is not int or one < 1 for one in each) or (each is replicas and max(used) >= len(each)):
+        raise InputError(
+            f"{path}: replicas is {excerpt(repr(replicas))}; it must be a number from 1, or a list of them, "
+            "one for each device"
+        )
+    return found, tuple(each[device] for device in used) if each is replicas else each[0]
 
 
 def stages_of(traced: Any, placement: Mapping[str, int]) -> dict[str, int]:

@@ -81,20 +81,19 @@ def _rehearsal(
 
     from dse.partition.run.runtime import pipeline_of, work_for
 
-    _, place = plan.replica_and_place(rank, processes)
-    own = range(place, times.count, processes // plan.replicas)
     passes = {
-        stage: (round(times.forward_ns[stage]), round(times.backward * times.forward_ns[stage]))
-        for stage in own
+        stage: (round(forward), round(times.backward * forward))
+        for stage, forward in enumerate(times.forward_ns)
     }
     pipeline = pipeline_of(plan, task_of(plan, rank), rank, processes, times=passes)
+    after_ns = sum(times.after_ns[one.stage_index] for one in pipeline.stages)
 
     def rehearse(inputs: tuple[Any, ...], target: Any) -> float:
         dist.barrier()
         start = time.perf_counter()
         pipeline.step(inputs, target)
         pipeline.average_gradients()
-        work_for(round(sum(times.after_ns[stage] for stage in own)))
+        work_for(round(after_ns))
         dist.barrier()
         return time.perf_counter() - start
 

@@ -24,6 +24,7 @@ from dse.commands.pipeline import main
 from dse.partition.graphs.sources.torch_graph import exported, read_torch
 from dse.partition.graphs.sources.torch_models import task_named
 from dse.partition.graphs.steps import StageGraph
+from dse.partition.problem.replicas import layout_of
 from dse.partition.run.plans import Plan
 from dse.partition.run.prediction import measured_overhead
 from dse.partition.run.processes import ProcessDied, Progress, run_processes
@@ -106,8 +107,31 @@ def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) 
     assert piped[1].losses == pytest.approx(alone.losses, rel=1e-6)
     replicated = run_processes(train_pipeline, 4, dataclasses.replace(plan, replicas=2))
     assert [one.losses for one in replicated[1::2]] == [pytest.approx(alone.losses, rel=1e-6)] * 2
+    first = run_processes(train_pipeline, 3, dataclasses.replace(plan, replicas=(2, 1)))
+    assert [one.losses for one in first] == [None, pytest.approx(alone.losses, rel=1e-6), None]
     other = run_processes(train_alone, 1, dataclasses.replace(plan, seed=1), group=False)[0]
     assert other.losses != pytest.approx(alone.losses, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas", "schedule"),
+    [("mixture", (1, 2), "1f1b"), ("mixture", (2, 1, 1), "1f1b"), ("two_branches", (2, 1, 1), "gpipe")],
+)
+def test_stages_have_replicas_of_their_own(name: str, replicas: tuple[int, ...], schedule: str) -> None:
+    """The first process of every stage is followed by the second of the one that has two."""
+    plan = Plan(name, placement(name, len(replicas)), schedule, 4, steps=2, replicas=replicas)
+    piped = run_processes(train_pipeline, sum(replicas), plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    last = [rank for rank, one in enumerate(piped) if one.losses is not None]
+    assert last == ([1, 2] if replicas == (1, 2) else [2])
+    assert all(piped[rank].losses == pytest.approx(alone.losses, rel=1e-6) for rank in last)
+
+
+def test_replicas_are_those_of_devices_in_their_order() -> None:
+    """The partition has the first stage on device 3."""
+    plan = Plan("mixture", {"a": 3, "b": 1}, replicas=(1, 2))
+    assert plan.layout([3, 1], 3) == layout_of((2, 1), 2)
+    assert Plan("mixture", {}, "interleaved").layout(range(4), 2) == layout_of(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +207,17 @@ def test_run_compares_with_one_process_fsdp_and_the_prediction(
     assert found["fastest_step_s"] <= found["step_s"]
 
 
+def test_replicas_of_stages_in_a_partition_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "partition.json"
+    file.write_text(json.dumps({"operators": placement("two_branches", 2), "replicas": [2, 1]}))
+    options = [f"partition={file}", "microbatches=4", "steps=3", "--no-baseline", "--json"]
+    assert main(["run", "two_branches", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["processes"], found["replicas"], found["equal"]) == (3, [2, 1], True)
+    assert found["fastest_rehearsed_step_s"] > 0
+    assert found["predicted_step_s"] > 0
+
+
 def test_torchrun_starts_the_processes_instead(tmp_path: Path) -> None:
     """Two hosts of one process each, both this machine; only the first tells."""
     file = tmp_path / "partition.json"
@@ -228,12 +263,20 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         (["processes=3"], "processes is 3, but the partition has 2 devices"),
         (["schedule=interleaved"], "must be 2 or more times as many, such as processes=1"),
         (["replicas=3"], "replicas is 3, which cannot share 8 micro-batches evenly; .* such as 9"),
+        (["replicas=3,1"], "replicas is 3,1, which cannot .* must be a multiple of 3, such as 9"),
+        (["replicas=2,1,1"], "replicas is 2,1,1, of 3 stages, but the partition has 2 devices"),
+        (["replicas=4,2", "processes=5"], "processes is 5, but the partition has 2 devices and 4,2 replicas"),
+        (["replicas=64", "microbatches=64"], "replicas is 64, in all 128; at most 64 run"),
         (["replicas=2", "processes=2"], "processes is 2, but the partition has 2 devices and 2 replicas"),
         (["steps=0"], "steps is '0'; it must be a whole number, 1 to 1000000"),
         (["--no-prediction", "topology=x"], "topology has no effect with --no-prediction"),
     ):
         with pytest.raises(InputError, match=message):
             main([*run, *options])
+    for replicas in ("[2]", "[2, 0]", "1.5"):
+        file.write_text(f'{{"operators": {{"a": 0, "b": 1}}, "replicas": {replicas}}}')
+        with pytest.raises(InputError, match=r"it must be a number from 1, or a list of them, one for each"):
+            main(run)
     file.write_text("{}")
     with pytest.raises(InputError, match="has no operators with devices"):
         main(run)
