@@ -13,16 +13,27 @@ import numpy as np
 from dse.base.errors import InputError
 from dse.base.settings.values import Values
 from dse.inputs.strategies.schedules import schedule_named
-from dse.partition.graphs.merged import merged
+from dse.partition.graphs.merged import Merged, merged
+from dse.partition.graphs.steps import cut_tensors
 from dse.partition.problem.constraints import require_feasible
 from dse.partition.problem.devices import Devices
-from dse.partition.problem.replicas import Replicas, averaging_ns, can_share, layout_of, micro_batches_of
+from dse.partition.problem.replicas import (
+    Layout,
+    Replicas,
+    averaging_ns,
+    can_share,
+    layout_of,
+    micro_batches_of,
+)
 from dse.partition.problem.settings import Asked
 from dse.partition.problem.validation import validate
+from dse.partition.search.partitioners.chains import chain_order
 from dse.partition.step import PipelineStep, simulated_step
 
 # Layouts of stages with cuts: up to so many all have a bound.
 _MOST_LAYOUTS = 20_000
+# And so many steps are simulated: where links are slow, bounds are loose.
+_MOST_STEPS = 1000
 # Otherwise a dynamic program over so many blocks of nodes and so many devices proposes one for each number of
 # stages.
 _MOST_BLOCKS = 64
@@ -48,8 +59,8 @@ def fastest_replicas(asked: Asked, values: Values) -> Replicated | None:
     """Return the layout of fastest simulated step among stages that are neighbours in the order of the graph.
 
     All devices have a replica of one of at least two stages. Of few layouts the fastest of all is found: they
-    are simulated in the order of a bound, up to the first whose bound no longer is below the fastest step. Of
-    many only those of shortest bottleneck are, one for each number of stages. None if there is none.
+    are simulated in the order of a bound, up to the first whose bound is not below the fastest step. Of many
+    only those of shortest bottleneck are, one for each number of stages. None if there is none.
     """
     search = _Search(asked, values)
     candidates = sorted(
@@ -59,13 +70,15 @@ def fastest_replicas(asked: Asked, values: Values) -> Replicated | None:
     )
     best: Replicated | None = None
     questions: dict[tuple[int, ...], Asked | None] = {}
+    steps = 0
     for bound, replicas, cuts in candidates:
-        if best is not None and bound >= best.step_ns:
+        if best is not None and (bound >= best.step_ns or steps == _MOST_STEPS):
             break
         if replicas not in questions:
             questions[replicas] = search.question(replicas)
         of = questions[replicas]
         found = None if of is None else search.simulated(of, cuts)
+        steps += found is not None
         if found is not None and (best is None or found.step_ns < best.step_ns):
             best = found
     return best
@@ -90,6 +103,7 @@ class _Search:
             work[self.turn[node] + 1] += ns
             gradients[self.turn[node] + 1] += operator.parameter_bytes
         self.work, self.gradients = np.cumsum(work), np.cumsum(gradients)
+        self.crossing = _crossing(found) if chain_order(found.problem.graph, found.order) else 0.0 * self.work
 
     def layouts(self) -> Iterator[tuple[tuple[int, ...], Any]]:
         """Yield the replicas of stages, and rows of cuts: 0, the first nodes of later stages, all nodes."""
@@ -118,33 +132,37 @@ class _Search:
         return self.devices.count <= _MOST_DEVICES and all(len(set(one)) <= 1 for one in own)
 
     def bounds(self, replicas: tuple[int, ...], cuts: Any) -> Any:
-        """Return for each row of cuts a time that its step exceeds, whatever the schedule and messages.
+        """Return for each row of cuts a time that its step exceeds, whatever the schedule.
 
-        A replica of stage s begins after a forward pass of all earlier stages, and works through its share
-        of micro-batches. Then their backward passes follow, and the averaging of gradients. Where backward
-        passes are split, earlier stages may have done theirs before.
+        A replica of stage s begins after a forward pass of all earlier stages. It works through its share of
+        micro-batches, or waits for its messages, which one link carries one by one. Then backward passes of
+        the earlier stages follow, and the averaging of gradients. Where backward passes are split, earlier
+        stages may have done theirs before. Messages are known in chains only.
         """
-        layout = layout_of(replicas, len(replicas))
+        layout, stages = layout_of(replicas, len(replicas)), range(len(replicas))
         speeds = np.array(self.devices.speeds[: len(replicas)] or (1.0,) * len(replicas))
         forward = np.diff(self.work[cuts], axis=1) / speeds
+        both = (1 + self.asked.source.backward) * forward
         held = np.diff(self.gradients[cuts], axis=1)
-        homes = [layout.devices_of(stage) for stage in range(len(replicas))]
-        fixed = np.array([averaging_ns(self.devices, home, 0.0) for home in homes])
-        each = np.array([averaging_ns(self.devices, home, 1.0) for home in homes]) - fixed
-        after = fixed + each * held
-        backward = self.asked.source.backward * forward
-        share = self.micro_batches / np.array(replicas)
-        begins = np.cumsum(forward, axis=1) - forward
-        longest = np.zeros(len(forward))
-        last = np.zeros(len(forward))  # from the end of a stage's passes to the end of the step
-        for stage in range(len(replicas)):
-            last = after[:, stage] if self.splits else np.maximum(last, after[:, stage])
-            ends = begins[:, stage] + share[stage] * (forward + backward)[:, stage] + last
-            longest = np.maximum(longest, ends)
-            last = last + backward[:, stage]
+        sizes = self.crossing[cuts]
+        begins, last, longest = (np.zeros(len(forward)) for _ in range(3))
+        for stage in stages:
+            home = layout.devices_of(stage)
+            after = averaging_ns(self.devices, home, 0.0)
+            after = after + (averaging_ns(self.devices, home, 1.0) - after) * held[:, stage]
+            busy = self.micro_batches / replicas[stage] * both[:, stage]
+            if stage:
+                latency, each = _least_link(self.devices, layout, stage)
+                message = sizes[:, stage] * each
+                turns = self.micro_batches / math.lcm(replicas[stage - 1], replicas[stage])
+                begins = begins + forward[:, stage - 1] + latency + message
+                busy = np.maximum(busy, both[:, stage] + (turns - 1) * message)
+                last = last + both[:, stage - 1] - forward[:, stage - 1] + latency + message
+            last = after if self.splits else np.maximum(last, after)  # from the end of the stage's passes
+            longest = np.maximum(longest, begins + busy + last)
         # The simulation rounds the times of passes and messages to whole ns.
         rounding = 2.0 * self.micro_batches * len(replicas)
-        return longest * (1 - 1e-9) - rounding
+        return longest * (1 - 1e-6) - rounding
 
     def question(self, replicas: tuple[int, ...]) -> Asked | None:
         """Return the question of these replicas, None where constraints forbid them."""
@@ -166,6 +184,27 @@ class _Search:
             return Replicated(asked, labels, simulated_step(asked, labels, self.values))
         except InputError:  # memory, pinned nodes, or a schedule that does not have such stages
             return None
+
+
+def _crossing(found: Merged) -> Any:
+    """Return the bytes that each cut of a chain cuts, each tensor once."""
+    sizes = np.zeros(found.problem.graph.nodes + 1)
+    turn = {node: turn for turn, node in enumerate(found.order)}
+    for _, _, head, size in cut_tensors(found.problem.graph, range(len(turn))):
+        sizes[turn[head]] += size
+    return sizes
+
+
+def _least_link(devices: Devices, layout: Layout, stage: int) -> tuple[float, float]:
+    """Return the least latency and time per byte of the links between a stage and the one before."""
+    turns = range(math.lcm(layout.count(stage - 1), layout.count(stage)))
+    ways = [(layout.device_of(stage - 1, turn), layout.device_of(stage, turn)) for turn in turns]
+    ways += [(b, a) for a, b in ways]
+    latency, each = (
+        min((matrix[a][b] for a, b in ways if matrix), default=0.0)
+        for matrix in (devices.latency_ns, devices.ns_per_byte)
+    )
+    return latency, each
 
 
 def _ways(shares: Sequence[int], total: int) -> list[int]:

@@ -47,6 +47,10 @@ class Layout:
         """Replica and stage of each device of a pipeline."""
         return sorted((replica, stage) for stage, one in enumerate(self.each) for replica in range(one))
 
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, int], int]:
+        return {place: number for number, place in enumerate(self.places)}
+
     def count(self, stage: int) -> int:
         """Return how many replicas a stage has."""
         return self.pipelines * self.each[stage]
@@ -54,7 +58,7 @@ class Layout:
     def device_of(self, stage: int, micro_batch: int) -> int:
         """Return the device of a micro-batch in a stage."""
         turn, pipeline = divmod(micro_batch, self.pipelines)
-        return pipeline * self.width + self.places.index((turn % self.each[stage], stage))
+        return pipeline * self.width + self._numbers[turn % self.each[stage], stage]
 
     def devices_of(self, stage: int) -> list[int]:
         """Return the devices of all replicas of a stage, in their order."""
