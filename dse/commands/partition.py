@@ -87,7 +87,8 @@ def _print(form: str, answer: GraphPartition) -> None:
     from dse.partition.files.results import to_json
 
     if form == "json":
-        _print_json([to_json(answer.asked.problem, one) for one in answer.found], answer.step.data)
+        others = [to_json(answer.asked.problem, one) for one in answer.found[1:]]
+        _print_json([answer.data(), *others], answer.step.data)
     elif form == "csv":
         _print_csv(answer)
     else:

@@ -178,7 +178,8 @@ class GraphPartition(Displayed):
 
     def data(self) -> dict[str, Any]:
         """Return the best partition as plain data."""
-        return to_json(self.asked.problem, self.best)
+        replicas = {} if self.asked.replicas == 1 else {"replicas": self.asked.replicas}
+        return {**to_json(self.asked.problem, self.best), **replicas}
 
     def text(self) -> str:
         """Return the answer as `dse partition` prints it, with the comparison of several partitions."""

@@ -87,7 +87,7 @@ def test_a_step_of_replicated_stages_takes_what_their_passes_take() -> None:
     """
     stages = StageGraph((100.0, 50.0), {(0, 1): 1}, backward=1, homes=((0, 2), (1,)))
     assert _ns(stages, "1f1b", 4) == 600
-    assert closed_form_ns(stages, 4) == 3 * 100 + 200 + 100
+    assert closed_form_ns(stages, 4) == 3 * 100 + 200 + 100 == 600
     assert _ns(replace(stages, homes=()), "1f1b", 4) == 800
 
 
@@ -138,6 +138,8 @@ def test_a_folder_and_its_table_say_the_replicas_of_each_stage(tmp_path: Path) -
     stored = json.loads((tmp_path / "folder" / "partition.json").read_text())
     assert (stored["replicas"], stored["devices"]) == ([2, 1], 2)
     assert "replicas of the stages" in (tmp_path / "folder" / "index.html").read_text()
+    told = run_ok("partition", f"graph={graph}", f"devices={links}", *words, "format=json", cwd=tmp_path)
+    assert json.loads(told.out)["replicas"] == [2, 1]
     few = ("objective=pipeline_bottleneck", "replicas=1,1")
     refused = run_dse("partition", f"graph={graph}", f"devices={links}", *few, cwd=tmp_path)
     assert refused.code == 2

@@ -153,14 +153,14 @@ def cut_tensors(graph: ModelGraph, labels: Sequence[int]) -> list[tuple[int, int
 def closed_form_ns(stages: StageGraph, micro_batches: int) -> float:
     """Return (m - 1) max + sum over stages of a forward and backward pass: no communication.
 
-    The maximum is of what the replicas of a stage take for a micro-batch together.
+    A replica of a stage that has r passes m / r micro-batches.
     """
     times = [
         time * (1 + stages.backward) + 2 * stages.overhead_of(stage)
         for stage, time in enumerate(stages.forward_ns)
     ]
-    longest = max(time / stages.replicas_of(stage) for stage, time in enumerate(times))
-    return (micro_batches - 1) * longest + sum(times) + max(stages.after_ns, default=0.0)
+    longest = max((micro_batches / stages.replicas_of(stage) - 1) * time for stage, time in enumerate(times))
+    return longest + sum(times) + max(stages.after_ns, default=0.0)
 
 
 def simulate_step(

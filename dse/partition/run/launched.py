@@ -45,7 +45,7 @@ def run_launched(
     if group and count != processes:
         raise InputError(
             f"torchrun started {processes} processes and the job has {count}; "
-            "nnodes times nproc-per-node must be its devices times replicas"
+            "nnodes times nproc-per-node must be the replicas of all its stages"
         )
     if not dist.is_initialized():
         has_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= processes_per_host(processes)
