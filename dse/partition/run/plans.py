@@ -36,10 +36,10 @@ class Plan:
     def relay(self) -> bool:
         """Whether tensors go from stage to stage rather than past some.
 
-        A send waits for its receiver. Where forward and backward passes alternate, stages further apart would
-        wait for each other: one to send activations, the other to send gradients. Under gpipe none can.
+        Sends of `interleaved` wait for their receivers. Where forward and backward passes alternate, stages
+        further apart would wait for each other: one to send activations, the other to send gradients.
         """
-        return self.schedule != "gpipe"
+        return self.schedule == "interleaved"
 
     def layout(self, devices: Sequence[int], processes: int) -> Layout:
         """Return the processes of stages, whose devices are named in the order of the forward pass."""

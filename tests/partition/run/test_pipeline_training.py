@@ -115,7 +115,7 @@ def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("name", "replicas", "schedule"),
-    [("mixture", (1, 2), "1f1b"), ("mixture", (2, 1, 1), "1f1b"), ("two_branches", (2, 1, 1), "gpipe")],
+    [("mixture", (1, 2), "gpipe"), ("mixture", (2, 1, 1), "1f1b"), ("two_branches", (2, 1, 1), "1f1b")],
 )
 def test_stages_have_replicas_of_their_own(name: str, replicas: tuple[int, ...], schedule: str) -> None:
     """The first process of every stage is followed by the second of the one that has two."""
