@@ -78,3 +78,12 @@ class InexpressibleJobError(InputError):
         """Join the reasons."""
         self.lacks = tuple(lacks)
         super().__init__(f"{framework} cannot run this job: {'; '.join(map(str, self.lacks))}")
+
+
+class RefusedJobError(InexpressibleJobError):
+    """The rules of a framework refuse a job that it can express; `said` are their messages."""
+
+    def __init__(self, framework: str, job: Job, said: Iterable[str]) -> None:
+        """Join the messages."""
+        super().__init__(framework, ())
+        self.args = (f"{framework} does not run {job.plan.label()} of {job.model.name}: {'; '.join(said)}",)

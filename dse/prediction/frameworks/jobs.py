@@ -126,6 +126,7 @@ def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
         found["experts"] = experts.get("count") or 0
         found["top_k"] = experts.get("top_k") or 1
         found["dense_layers"] = experts.get("dense_layers") or 0
+        found["every"] = experts.get("every") or 1
         found["biases"] = bool(values.get("biases"))
     return found
 

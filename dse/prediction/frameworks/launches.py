@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
+from dse.prediction.frameworks.checks.nearest import nearest_legal, refusals
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack, RefusedJobError
 from dse.prediction.frameworks.jobs import Written, facts_of_job, write_job
 from dse.prediction.frameworks.writing.ranks import orders_of, own_order, slots
 from dse.prediction.frameworks.writing.script import Program
@@ -57,15 +58,11 @@ def launch(
     job = as_run_by(job, dialect_named(framework))
     asked_s = _step_s(job, cluster) if step_s is None else step_s
     try:
-        written = write_job(job, framework, nearest=nearest)
+        written = _legal(write_job(job, framework, nearest=nearest), cluster, nearest=nearest)
     except InexpressibleJobError as error:
         raise _with_cost(error, job, cluster, framework, asked_s) from None
     dialect, model = written.dialect, written.job.model
     facts = facts_of_job(written.job, dialect, [])
-    refused = [rule for rule in dialect.table.rules.values() if rule.broken(facts) and not rule.is_warning]
-    if refused:
-        said = "; ".join(f"{rule.id}: {rule.message(facts)}" for rule in refused)
-        raise InputError(f"{framework} does not run {job.plan.label()} of {model.name}: {said}")
     of_accelerator = dialect.of_accelerator(cluster.accelerator.name)
     rendered = dialect.rendered({**of_accelerator, **written.settings}, model.name)
     per_node = npus_per_host(cluster)
@@ -91,6 +88,28 @@ def as_run_by(job: Job, dialect: Dialect) -> Job:
     return replace(job, plan=replace(job.plan, framework=own[0]))
 
 
+def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
+    """A job that the framework's rules allow: the one that is written, or else the nearest.
+
+    Raises:
+        InexpressibleJobError: the rules refuse it, and `nearest` is not asked or finds none.
+    """
+    job, dialect = written.job, written.dialect
+    said = refusals(job, dialect)
+    if not said:
+        return written
+    found = nearest_legal(job, dialect, cluster) if nearest else None
+    if found is None:
+        raise RefusedJobError(dialect.name, job, said)
+    near = write_job(found, dialect.name)
+    changed = [
+        Lack(field.name, getattr(job.plan, field.name), getattr(found.plan, field.name), "; ".join(said))
+        for field in fields(job.plan)
+        if getattr(job.plan, field.name) != getattr(found.plan, field.name)
+    ]
+    return replace(near, lacks=(*written.lacks, *changed))
+
+
 def _placement(job: Job, framework: str, hosts: Sequence[str]) -> Placement:
     """Where ranks run if the framework numbers them in another order than the plan."""
     plan = job.plan
@@ -113,10 +132,12 @@ def _with_cost(
 ) -> InputError:
     """The error, with the predicted cost of the nearest job."""
     try:
-        nearest = write_job(job, framework, nearest=True).job
+        nearest = _legal(write_job(job, framework, nearest=True), cluster, nearest=True).job
         step_s = _step_s(nearest, cluster)
-    except InexpressibleJobError:  # it would say the same again
-        return InputError(f"{InexpressibleJobError(framework, error.lacks)}; nothing near it runs")
+    except InexpressibleJobError as why:
+        said = InexpressibleJobError(framework, error.lacks) if error.lacks else error
+        again = why.lacks == error.lacks
+        return InputError(f"{said}; nothing near it runs" + ("" if again else f": {why}"))
     except InputError as why:
         return InputError(f"{error}; nothing near it runs: {why}")
     slower = 100 * (step_s / asked_s - 1)

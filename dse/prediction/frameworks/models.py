@@ -47,6 +47,8 @@ def model_of_framework(name: str) -> str:
     ('llama3_405b', '')
     """
     word = _letters(_TASKS.sub("", name))
+    if name in _models().values():  # llama70b of this repository is not the Llama 3 of that name elsewhere
+        return name
     return _OTHER_NAMES.get(word, "") or _models().get(word, "")
 
 

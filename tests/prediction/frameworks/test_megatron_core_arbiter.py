@@ -77,6 +77,7 @@ _BROKEN: dict[str, dict[str, Any]] = {
     "M15-method": {"--recompute-granularity": "full", "--recompute-method": None},
     "M15-selective": {"--recompute-granularity": "selective", "--recompute-num-layers": 2},
     "M16-pipeline": {"--cpu-offloading-num-layers": 2},
+    "M16-layers": {"--cpu-offloading-num-layers": 32},
     "M18": {"--global-batch-size": 1},
     "M22": {"--fp16": True, "--bf16": True},
     "M23": {"--fp8-format": "hybrid", "--fp4-format": "e2m1"},

@@ -149,6 +149,7 @@ def _read(npus: int = 64, base: dict[str, Any] = LLAMA, **changed: Any) -> Readi
             "--sequence-parallel",
             True,
         ),
+        ("M16-layers", {"cpu_offloading_num_layers": 32}, "--cpu-offloading-num-layers", 31),
         ("M16-optimizer", {"optimizer_cpu_offload": True}, "--use-precision-aware-optimizer", True),
         ("M22", {"fp16": True}, "--bf16", False),
     ],

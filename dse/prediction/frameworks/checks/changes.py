@@ -41,7 +41,7 @@ def best_changes(job: Job, dialect: Dialect, cluster: Cluster, count: int = 3) -
     Only those that are faster count, unless the job itself does not fit: then any that may fit does, and
     without one the changes that need least memory.
     """
-    changed = [other for other in _changed_jobs(job) if is_legal(other, dialect)]
+    changed = [other for other in changed_jobs(job) if is_legal(other, dialect)]
     cases = [Case(other.model, other.plan, cluster) for other in (job, *changed)]
     own, *found = figures(cases)
     if isinstance(own, str):
@@ -105,7 +105,8 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def _changed_jobs(job: Job) -> Iterator[Job]:
+def changed_jobs(job: Job) -> Iterator[Job]:
+    """Yield the jobs that differ in one choice, and in what follows from it."""
     seen = {job.plan}
     for values in _changes(job.plan, has_experts=job.model.experts is not None):
         plan = _settled(replace(job.plan, **values), job.plan)
@@ -136,10 +137,13 @@ def _changes(plan: Plan, *, has_experts: bool) -> Iterable[dict[str, Any]]:
         yield {"schedule": "zb-h1", "chunks": 1}
     yield {"offload": "optimizer" if plan.offload == "none" else "none"}
     yield {"graphs": "full" if plan.graphs == "none" else "none"}
+    if plan.precision == "fp16":
+        yield {"precision": "bf16"}
     if plan.cp > 1:
         for context in ("ring", "ulysses", "gather"):
             yield {"context": context}
     if has_experts:
+        yield {"expert_tp": 1 if plan.expert_tp != 1 and plan.tp > 1 else 0}
         yield {"ep": 2 * plan.ep}
         if plan.ep % 2 == 0:
             yield {"ep": plan.ep // 2}

@@ -135,6 +135,12 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
             has_other,
             "AutoEP keeps experts whole; without it they are cut as the rest",
         ),
+        (
+            "zero",
+            1,
+            plan.offload == "optimizer" and plan.zero_stage == 0,
+            "only shards of the optimizer (stage 1 or more) go to the host",
+        ),
         ("shard_ranks", 0, plan.shard_ranks > 0, "zero_hpz_partition_size copies weights only"),
         ("recompute", "full", plan.recompute not in ("none", "full"), "it computes whole layers again"),
         ("recompute_layers", 0, plan.recompute_layers > 0, "the program chooses the layers"),

@@ -54,6 +54,7 @@ class MaxText(Dialect):
         if found.get("experts") == 1:
             found["experts"] = 0
         found["is_named"] = not has_own_model
+        found["has_sizes"] = has_own_model and not is_known and "hidden" in found
         found |= mesh_facts(found)
         found |= _pipeline(found)
         found |= _batch(found, facts)

@@ -66,7 +66,7 @@ def scaled(facts: dict[str, Any]) -> dict[str, Any]:
 def model_values(facts: Facts) -> dict[str, Any]:
     """Return the keys of the model that completed facts say; of a named one the sequences and the batch."""
     values = {"seq_len": facts["seq"], "batch_size": facts.get("gbs")}
-    if facts.get("hidden") is None or facts.get("head_dim") is None:
+    if not facts["has_sizes"]:
         return {key: value for key, value in values.items() if value is not None}
     heads, hidden, kv_heads = facts["heads"], facts["hidden"], facts["kv_heads"]
     has_biases = facts["decoder"] == "gpt3"

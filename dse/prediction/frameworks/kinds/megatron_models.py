@@ -106,6 +106,12 @@ def _experts(facts: Facts) -> dict[str, Any]:
     }
 
 
+def has_dense_layers(facts: Facts) -> bool:
+    """Whether a model with experts has layers without them, first or between."""
+    dense, every = _frequency(str(facts.get("moe_freq", 1)))
+    return bool(dense or facts.get("dense_layers")) or max(every, facts.get("every") or 1) > 1
+
+
 def _frequency(text: str) -> tuple[int, int]:
     """Dense layers first, and every how many layers experts come after them."""
     if text.isdecimal() and int(text):

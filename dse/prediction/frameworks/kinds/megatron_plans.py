@@ -7,10 +7,11 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.inputs.strategies import AXIS
 from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.kinds.megatron_models import has_dense_layers
 from dse.prediction.frameworks.layouts import layers_of_layout, layout_of_layers
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.writing.ranks import own_order
-from dse.prediction.steps.plan import text_of_layers
+from dse.prediction.steps.plan import Plan, text_of_layers
 
 _CONTEXTS = {"p2p": "ring", "a2a": "ulysses", "all_gather": "gather", "allgather": "gather"}
 _CP_COMMS = {"ring": "p2p", "ulysses": "a2a", "gather": "all_gather"}
@@ -166,7 +167,7 @@ def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         return {"recompute": "full", "recompute_layers": layers}
     if not facts["is_selective_recompute"]:
         return {"recompute": "none", "recompute_layers": 0}
-    has_mlp = not facts["has_experts"] or bool(facts.get("dense_layers"))
+    has_mlp = not facts["has_experts"] or has_dense_layers(facts)
     modules = [str(name) for name in facts.get("recompute_modules") or ("core_attn",)]
     found = recomputed(modules, has_mlp=has_mlp, assumed=assumed)
     light = _light(has_experts=bool(facts["has_experts"]), is_latent=bool(facts.get("mla")))
@@ -190,8 +191,7 @@ def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
 def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     """Return the facts that say a plan; what Megatron lacks is added to `lacks`."""
     plan, model = job.plan, job.model
-    if plan.schedule not in ("1f1b", "interleaved"):
-        lacks.append(Lack("schedule", plan.schedule, "1f1b", "Megatron runs 1f1b and interleaved"))
+    _refuse(plan, lacks)
     facts: dict[str, Any] = {
         "npus": job.npus, "tp": plan.tp, "pp": plan.pp, "cp": plan.cp, "ep": plan.ep,
         "etp": plan.expert_degree if model.experts and plan.expert_degree != plan.tp else None,
@@ -210,16 +210,11 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     if plan.weight_sharded or plan.zero == 2:
         sharding = "optim_grads_params" if plan.weight_sharded else "optim_grads"
         facts |= {"megatron_fsdp": True, "sharding": sharding, "ckpt_format": "fsdp_dtensor"}
-    if plan.shard_ranks:
-        lacks.append(
-            Lack("shard_ranks", plan.shard_ranks, 0, "copies of sharded weights are not written here")
-        )
     facts |= _stage_facts(job, lacks)
     light = _light(has_experts=model.experts is not None, is_latent=model.latent_attention is not None)
     facts |= _recompute_facts(plan.recompute, plan.recompute_layers, light)
     if plan.offload.startswith("activations"):
-        count = plan.offload.partition("-")[2]
-        facts["offload_layers"] = int(count) if count else model.num_layers
+        facts["offload_layers"] = _offloaded_layers(job, lacks)
     if plan.offload == "optimizer" or plan.optimizer_bytes == _MOMENTS_IN_BF16:
         facts["precision_aware"] = True
         facts["optimizer_offload"] = plan.offload == "optimizer"
@@ -233,6 +228,38 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
         facts |= {"graph_impl": "local" if plan.graphs == "full" else "transformer_engine"}
         facts["graph_scope"] = ("full_iteration",) if plan.graphs == "full" else tuple(plan.graphs.split("+"))
     return facts
+
+
+def _refuse(plan: Plan, lacks: list[Lack]) -> None:
+    """Add what no option says."""
+    schedule = "interleaved" if plan.chunks > 1 else "1f1b"
+    wanted: tuple[tuple[str, Any, bool, str], ...] = (
+        ("schedule", schedule, plan.schedule != schedule, "Megatron runs 1f1b and interleaved"),
+        ("shard_ranks", 0, plan.shard_ranks > 0, "copies of sharded weights are not written here"),
+        (
+            "recompute_layers",
+            0,
+            plan.recompute_layers > 0 and plan.recompute not in ("none", "full"),
+            "Megatron recomputes modules in every layer",
+        ),
+        (
+            "optimizer_bytes",
+            None,
+            plan.optimizer_bytes not in (None, _MOMENTS_IN_BF16),
+            "Megatron keeps a master weight, and both moments in fp32 or in bf16",
+        ),
+    )
+    lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]
+
+
+def _offloaded_layers(job: Job, lacks: list[Lack]) -> int:
+    """Layers of which activations are offloaded: Megatron keeps those of one at least."""
+    offload, most = job.plan.offload, job.model.num_layers - 1
+    asked = int(offload.partition("-")[2] or most + 1)
+    if asked > most:
+        near = f"activations-{most}" if most else "none"
+        lacks.append(Lack("offload", offload, near, "Megatron keeps the activations of at least one layer"))
+    return min(asked, most)
 
 
 def _precision_facts(precision: str) -> dict[str, Any]:

@@ -28,6 +28,9 @@ def sharding_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     """Return the facts that say it; what torchtitan lacks is added to `lacks`."""
     plan = job.plan
     whole = {"replicate": 1, "shard": plan.dp}
+    if plan.weight_sharded and plan.dp * plan.cp == 1:
+        lacks.append(Lack("weight_sharded", True, False, "a single rank of dp and cp has no shards"))
+        return whole
     if plan.weight_sharded:
         shard = plan.shard_ranks or plan.dp
         return {"replicate": plan.dp // shard, "shard": shard, "reshard": "default"}
