@@ -6,7 +6,6 @@ Each question takes the keys of its command, as keywords or as a list of overrid
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from dse.answers.foreign_inputs import foreign_inputs
 from dse.base.errors import InputError
-from dse.base.settings.checks import check_type, described
+from dse.base.files import naming_paths
+from dse.base.settings.checks import checked_folder, described
 from dse.base.settings.keywords import Value, words_of
 from dse.studies.config import Config, compose_config
 from dse.studies.points import PREDICTION, DesignPoint, point_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _CONFIGURATION = 'dse.compose_config(["system=torus_4x4", "model=tiny"])'
 
 
+@naming_paths()
 def sweep_study(
     config: Config | None = None,
     *,
@@ -69,6 +70,7 @@ def sweep_study(
     )
 
 
+@naming_paths()
 def predict_step(
     config: Config | None = None, *, overrides: Sequence[str] = (), **keys: Value
 ) -> PredictedStep:
@@ -94,6 +96,7 @@ def predict_step(
     return predicted_step(point)
 
 
+@naming_paths()
 def synthesize_collective(overrides: Sequence[str] = (), **keys: Value) -> SynthesizedCollective:
     """Search a schedule for a collective on a network, by the keys of `dse synthesize`.
 
@@ -114,6 +117,7 @@ def synthesize_collective(overrides: Sequence[str] = (), **keys: Value) -> Synth
     )
 
 
+@naming_paths()
 def plan_training(overrides: Sequence[str] = (), **keys: Value) -> TrainingPlan:
     """Search the fastest plan that trains a model on a mixed cluster, by the keys of `dse plan`.
 
@@ -132,6 +136,7 @@ def plan_training(overrides: Sequence[str] = (), **keys: Value) -> TrainingPlan:
     return planned(asked_of(given.values, given.overrides, model_of, training_strategies))
 
 
+@naming_paths()
 def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartition:
     """Place the nodes of a model graph on devices, by the keys of `dse partition`.
 
@@ -161,18 +166,19 @@ def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartit
     )
 
 
+@naming_paths()
 def open_study(path: str | Path) -> StudyStore:
     """Return the study in a folder such as `results/llama70b-system1`.
 
     Raises:
         InputError: the folder is not a study, or a part of it is corrupt or written by a newer version.
     """
-    check_type("open_study: path", path, (str, os.PathLike), "a text or a path")
-    store = StudyStore(path)
+    store = StudyStore(checked_folder("open_study: path", path))
     store.parts()
     return store
 
 
+@naming_paths()
 def evaluate(
     point: DesignPoint | Config | None = None, *, overrides: Sequence[str] = (), **keys: Value
 ) -> StudyRow:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dse.base import signals
 from dse.base.command_lines import Arguments, CommandLine, Option, asks_for_help
 from dse.base.errors import DseError, InputError
-from dse.base.texts import printable, shortened
+from dse.base.texts import printable
 from dse.base.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -142,10 +142,13 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
 
 
 def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
+    from dse.base.files import naming_paths
+
     try:
         _check_folder()
-        code = main(sys.argv[1:])
-        sys.stdout.flush()
+        with naming_paths():
+            code = main(sys.argv[1:])
+            sys.stdout.flush()
     except DseError as error:
         signals.end_if_signalled()
         print("error:", printable(" ".join(str(error).split())), file=sys.stderr)
@@ -158,21 +161,12 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.errno not in _OF_FILES:
+        if error.errno != errno.ENOSPC:
             raise
-        where = error.filename
-        if where is None:
-            if error.errno != errno.ENOSPC:
-                raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            where = "the output cannot be written"
-        print("error:", printable(shortened(f"{os.fsdecode(where)}: {error.strerror}")), file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("error: the output cannot be written:", error.strerror, file=sys.stderr)
         return 2
     return code
-
-
-_OF_FILES = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS)
-"""Errors that only a path of the user or its disk can have, wherever it is looked at first."""
 
 
 def _check_folder() -> None:

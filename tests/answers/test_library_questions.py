@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,44 @@ def chain(tmp_path: Path) -> Path:
     path = tmp_path / "chain.json"
     path.write_text(json.dumps(graph))
     return path
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda: dse.predict_step(system=LONG, model="llama3_8b"), ".yaml: File name too long"),
+        (lambda: dse.predict_step(system="dgx_h100", model=LONG), ".yaml: File name too long"),
+        (lambda: dse.synthesize_collective(topology="b/" * 5000), ": File name too long"),
+        (lambda: dse.plan_training(cluster=f"{LONG}.yaml", gbs=8), ".yaml: File name too long"),
+        (lambda: dse.open_study("b/" * 5000), ": File name too long"),
+    ],
+)
+def test_a_path_that_is_too_long_is_named(ask: Callable[[], object], named: str) -> None:
+    with pytest.raises(dse.InputError) as error:
+        ask()
+    assert str(error.value).endswith(named)
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        (3, "is 3 (int); it must be a text or a path"),
+        (None, "is None (NoneType); it must be a text or a path"),
+        (b"x", "is b'x' (bytes); it must be a text or a path"),
+        ("a\0b", "is 'a\\x00b' (str); a path has no such characters"),
+        ("\ud800", "is '\\ud800' (str); a path has no such characters"),
+    ],
+)
+def test_a_folder_of_a_study_is_a_path(folder: Any, said: str) -> None:
+    for ask, name in ((dse.StudyStore, "StudyStore: folder"), (dse.open_study, "open_study: path")):
+        with pytest.raises(dse.InputError) as error:
+            ask(folder)
+        assert str(error.value) == f"{name} {said}"
+    with pytest.raises(dse.InputError, match="StudyStore: record is 3"):
+        dse.StudyStore("a", 3)  # type: ignore[call-overload]
 
 
 def test_a_collective_is_synthesized() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,18 @@ def refuse_foreign(group: str, values: Any, choice: str, keys: Sequence[str]) ->
             raise InputError(
                 f"{group}.{key} is '{value}', but {group} is {values.name}; write {group}={choice} too"
             )
+
+
+def checked_folder(name: str, value: str | os.PathLike[str]) -> Path:
+    """Return the path of an argument of a function; `name` is as in `check_type`."""
+    check_type(name, value, (str, os.PathLike), "a text or a path")
+    try:
+        path = os.fsencode(value)
+    except UnicodeEncodeError:
+        path = b"\0"
+    if b"\0" in path:
+        raise InputError(f"{name} is {described(value)}; a path has no such characters")
+    return Path(os.fsdecode(path))
 
 
 def checked_path(key: str, value: str | None) -> Path | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from dse.base.errors import InputError
 from dse.base.files import make_folder, sync_folder, write_atomically, writing_to
+from dse.base.settings.checks import check_type, checked_folder
 from dse.studies.store.integrity import check_replacements
 from dse.studies.store.order import sorted_rows
 from dse.studies.store.parts import PartFooter, part_names, read_footer, read_part, write_part
@@ -59,8 +60,13 @@ class StudyStore(Generic[Row]):
     @overload
     def __init__(self, folder: str | Path, record: RecordType[Row]) -> None: ...
     def __init__(self, folder: str | Path, record: RecordType[Any] = POINTS) -> None:
-        """Name the folder and what its rows are; nothing is read or written."""
-        self.folder = Path(folder)
+        """Name the folder and what its rows are; nothing is read or written.
+
+        Raises:
+            InputError: the folder is no path, or the record no type of records.
+        """
+        check_type("StudyStore: record", record, RecordType, "a type of records")
+        self.folder = checked_folder("StudyStore: folder", folder)
         self.record: RecordType[Row] = record
 
     @overload
