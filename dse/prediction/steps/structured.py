@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.accelerators.cluster import Cluster, Tier
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.prediction.steps.details import Passes, StepDetails, Trained, step_details
@@ -58,7 +58,9 @@ def exchange_network(plan: Plan, cluster: Cluster) -> SystemSpec:
     """Return the network of a cluster as dimensions for the axes of `exchanged_structure`.
 
     An axis has the links of the innermost tier that joins it with those inside it: a switch for ranks of a
-    stage, a ring for the stages.
+    stage, a ring for the stages. Ranks of a collective that share a node bring their links to other nodes
+    along. Each collective is one chunk: ASTRA-sim's congestion-unaware network gives every chunk the whole
+    link, so that four at a time would be faster than the link.
 
     Raises:
         InputError: the plan has one NPU.
@@ -66,17 +68,28 @@ def exchange_network(plan: Plan, cluster: Cluster) -> SystemSpec:
     dimensions: list[Dimension] = []
     joined = 1
     for axis, degree in (*_axes(plan), ("pp", plan.pp)):
-        joined *= degree
+        inside, joined = joined, joined * degree
         if degree == 1:
             continue
-        tier = next(tier for tier in cluster.tiers if tier.npus >= joined)
-        gbps = tier.bandwidth_gbps * 1e9 / 2**30
         # A message passes two hops of a switch, one of a ring.
         topology, hops = ("Ring", 1) if axis == "pp" else ("Switch", 2)
-        dimensions.append(Dimension(topology, degree, gbps, 1000 * tier.latency_us / hops))
+        tier, gbps = _links(cluster, inside, joined, is_shared=axis != "pp")
+        dimensions.append(Dimension(topology, degree, gbps * 1e9 / 2**30, 1000 * tier.latency_us / hops))
     if not dimensions:
         raise InputError("the plan has one NPU; a network has at least 2")
-    return ring_system(cluster.name, tuple(dimensions), cluster)
+    system = ring_system(cluster.name, tuple(dimensions), cluster)
+    return replace(system, preferred_dataset_splits=1, active_chunks_per_dimension=1)
+
+
+def _links(cluster: Cluster, inside: int, joined: int, *, is_shared: bool) -> tuple[Tier, float]:
+    """The tier that joins ranks, and the GB/s of one; a ring leaves a domain by the links of all members."""
+    at = next(at for at, tier in enumerate(cluster.tiers) if tier.npus >= joined)
+    tier = cluster.tiers[at]
+    if at == 0 or not is_shared:
+        return tier, tier.bandwidth_gbps
+    within = cluster.tiers[at - 1]
+    members = max(1, within.npus // inside)
+    return tier, min(tier.bandwidth_gbps * members, max(within.bandwidth_gbps, tier.bandwidth_gbps))
 
 
 class _Exchange:
@@ -86,14 +99,21 @@ class _Exchange:
         self.plan = plan
         self.step = step
         self.axes = _axes(plan)
+        self._repeated = _repeated_share(model, plan)
         self._hidden = round(2 * plan.micro_batch * model.seq_len / plan.cp * model.d_model)
 
     def work(self, own: Passes, trained: Trained) -> ChunkWork:
         """Return a chunk with its collectives spread over its layers."""
         weight_ns = whole_ns(own.weight_s)
+        meeting = self._tensor_collectives()
+        again = round(own.tensor_blocks * self._repeated)
         return ChunkWork(
-            forward=self._spread(own.forward, 0, own.tensor_blocks),
-            backward=self._spread(own.backward, weight_ns, own.tensor_blocks),
+            forward=_spread(own.forward, 0, [meeting] * own.tensor_blocks),
+            backward=_spread(
+                own.backward,
+                weight_ns,
+                [meeting] * again + [(*meeting, *self._gathered_again())] * own.tensor_blocks,
+            ),
             weight_ns=weight_ns,
             gradients=self._gradients(trained) if self.plan.zero_stage < 2 else (),
         )
@@ -108,19 +128,6 @@ class _Exchange:
         dense, experts = sum(own.dense for own in trained), sum(own.experts for own in trained)
         return (*optimizer, *self._reduced(dense, experts, 2.0, "all_gather"))
 
-    def _spread(self, parts: Mapping[str, float], weight_ns: int, pieces: int) -> tuple[Part, ...]:
-        """Return computing cut into equal pieces, a collective over tp after each."""
-        own = self._tensor_collectives()
-        rest = whole_ns(sum(parts.values())) - weight_ns
-        if not own or not pieces:
-            return (Compute(max(1, rest)),)
-        rest = max(pieces, rest - whole_ns(parts["tp"]))
-        cuts = [rest * piece // pieces for piece in range(pieces + 1)]
-        made: list[Part] = []
-        for start, end in pairwise(cuts):
-            made += [Compute(end - start), *own]
-        return tuple(made)
-
     def _tensor_collectives(self) -> tuple[Collective, ...]:
         """Collectives between a layer's halves: an all-reduce, or its two parts (Korthikanti et al. 2022)."""
         if self.plan.tp == 1:
@@ -131,6 +138,10 @@ class _Exchange:
             Collective("tp", "reduce_scatter", self._hidden),
             Collective("tp", "all_gather", self._hidden // self.plan.tp),
         )
+
+    def _gathered_again(self) -> tuple[Collective, ...]:
+        """Inputs that sequence parallelism has sharded meet again for the gradients of weights."""
+        return self._tensor_collectives()[1:]
 
     def _gradients(self, trained: Trained) -> tuple[Collective, ...]:
         kind = "reduce_scatter" if self.plan.zero_stage else "all_reduce"
@@ -152,6 +163,28 @@ class _Exchange:
             if axes and held >= 1:
                 made.append(Collective("-".join(axes), kind, round(held)))
         return tuple(made)
+
+
+def _spread(
+    parts: Mapping[str, float], weight_ns: int, meetings: Sequence[tuple[Collective, ...]]
+) -> tuple[Part, ...]:
+    """Return computing cut into equal pieces, with collectives over tp after each."""
+    rest = whole_ns(sum(parts.values())) - weight_ns
+    if not any(meetings):
+        return (Compute(max(1, rest)),)
+    pieces = len(meetings)
+    rest = max(pieces, rest - whole_ns(parts["tp"]))
+    made: list[Part] = []
+    for piece, meeting in enumerate(meetings):
+        made += [Compute(rest * (piece + 1) // pieces - rest * piece // pieces), *meeting]
+    return tuple(made)
+
+
+def _repeated_share(model: ModelSpec, plan: Plan) -> float:
+    """The share of layers whose forward pass, collectives too, is part of the backward pass."""
+    if plan.recompute != "full":
+        return 0.0
+    return min(1.0, plan.recompute_layers * plan.pp / model.num_layers) if plan.recompute_layers else 1.0
 
 
 def _axes(plan: Plan) -> tuple[tuple[str, int], ...]:

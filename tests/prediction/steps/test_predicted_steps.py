@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,13 +15,15 @@ from benchmarks.step_times import NetworkTimes, step_ns
 from benchmarks.timed_steps import timed_network, timed_structure
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
+from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
+from dse.inputs.models.settings import models_of_conf
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.structure import Collective
+from dse.prediction.steps.structure import ChunkWork, Collective, Compute, StepStructure
 from dse.prediction.steps.structured import (
     exchange_network,
     exchanged_structure,
@@ -151,3 +155,62 @@ def test_a_predicted_step_is_written_for_every_rank(tmp_path: Path) -> None:
 def test_what_traces_cannot_place_is_refused(plan: Plan, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         exchanged_structure(SMALL, plan, nodes_of_four(8))
+
+
+def test_a_collective_of_a_trace_is_no_faster_than_its_links() -> None:
+    """Ring: 3/4 of 64 MiB at 4 NPUs' 450 GB/s, and three messages of twice 1 us."""
+    machine = cluster_of_conf("dgx_h100", 2)
+    system = traced_system(exchange_network(Plan(dp=4, tp=4), machine))
+    chunk = ChunkWork((Collective("tp", "all_gather", 2**24),), (Compute(1),), 1)
+    one = StepStructure("1f1b", ((chunk,),), 1, axes=(("tp", 4), ("dp", 4)))
+    outcome = NativeSimulator().simulate(trace_workload(one), system)
+    least_ns = 0.75 * 2**26 / 450
+    assert least_ns < max(found.finish_ns for found in outcome.classes if found) < least_ns + 10_000
+
+
+def test_ranks_of_a_collective_that_share_a_node_leave_it_by_all_their_links() -> None:
+    """NICs of 50 GB/s: eight of a node for dp 16, two for dp 4 with tp 4, one for dp 2 with tp 8."""
+    machine = cluster_of_conf("dgx_h100", 2)
+    for plan, gbps in ((Plan(dp=16), 400), (Plan(dp=4, tp=4), 100), (Plan(dp=2, tp=8), 50)):
+        (*_, outer) = exchange_network(plan, machine).network
+        assert outer.bandwidth_gbps * 2**30 / 1e9 == pytest.approx(gbps)
+
+
+@pytest.mark.parametrize(
+    ("values", "backward"),
+    [
+        ({}, ["all_reduce"] * 8),
+        ({"recompute": "full"}, ["all_reduce"] * 16),
+        ({"recompute": "full", "recompute_layers": 2}, ["all_reduce"] * 12),
+        ({"sequence_parallel": True}, ["reduce_scatter", "all_gather", "all_gather"] * 8),
+        (
+            {"sequence_parallel": True, "recompute": "full"},
+            ["reduce_scatter", "all_gather"] * 8 + ["reduce_scatter", "all_gather", "all_gather"] * 8,
+        ),
+    ],
+)
+def test_passes_have_the_collectives_that_they_repeat(values: dict[str, Any], backward: list[str]) -> None:
+    plan = Plan(dp=2, tp=2, pp=2, micro_batch=2, **values)
+    first = exchanged_structure(SMALL, plan, nodes_of_four(8)).stages[0][0]
+    assert [part.kind for part in first.backward if isinstance(part, Collective)] == backward
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"dp": 4, "tp": 4},
+        {"dp": 4, "tp": 4, "sequence_parallel": True},
+        {"dp": 2, "tp": 8, "sequence_parallel": True, "recompute": "full"},
+        {"dp": 2, "tp": 4, "pp": 2, "sequence_parallel": True},
+        {"dp": 16},
+    ],
+)
+def test_traces_take_the_predicted_step_within_a_twentieth(values: dict[str, Any]) -> None:
+    """The rest is launches and protocols of collectives, and gradients that wait for the last micro-batch."""
+    model = replace(dict(models_of_conf())["llama3_8b"], batch_size=64, micro_batches=None)
+    machine = cluster_of_conf("dgx_h100", 2)
+    plan = Plan(**values)
+    system = traced_system(exchange_network(plan, machine))
+    outcome = NativeSimulator().simulate(trace_workload(exchanged_structure(model, plan, machine)), system)
+    simulated_s = max(found.finish_ns for found in outcome.classes if found) / 1e9
+    assert simulated_s == pytest.approx(predict(model, plan, machine).step_s, rel=0.05)
