@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from dse.collectives.problem.collective import REDUCING, Part
 from dse.collectives.problem.of_schedule import given_problem
 from dse.collectives.problem.settings import network_of, problem_of
 from dse.collectives.question import question_of, synthesized
+from dse.collectives.search.fixed_algorithms import fixed_algorithms
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
@@ -139,3 +141,20 @@ def test_links_of_a_group_fail_and_sums_are_repaired() -> None:
     found = synthesized(question_of(values, None)).found
     assert found.repaired is not None
     assert check(found.repaired).is_valid
+
+
+def test_fixed_algorithms_past_a_relay_bring_each_contribution_once() -> None:
+    """NPU 2 is on the way of several messages of a chunk, and the switch passes messages on one by one."""
+    kinds = [(7000, 10), (500, 100), (100, 100), (100, 10), (300, 100), (7000, 100), (500, 10)]
+    ends = ["01", "03", "05", "10", "12", "21", "23", "24", "30", "32", "34", "42", "43", "45", "50", "54"]
+    links = [
+        (int(a), int(b), *kinds[int(kind)]) for (a, b), kind in zip(ends, "0120333413545626", strict=True)
+    ]
+    graph = replace(LinkGraph.of(5, 6, links), cannot_add=frozenset({5}))
+    part = Part("reduce_scatter", (0, 4, 3, 1))
+    model = LinkModel(occupancy="bandwidth", clock="ns")
+    asked = Problem(graph, Collective.of_part(part, 5), Fraction(100), model)
+    found = fixed_algorithms(asked).schedules
+    assert "direct" in found
+    for schedule in found.values():
+        assert check(schedule).is_valid

@@ -35,6 +35,26 @@ def test_bounds_after_the_deadline_are_those_of_nodes_and_not_stronger(name: str
         assert all(time_ps == whole[which] for which, time_ps in cut.items())
 
 
+class _EndsWhenAsked(Deadline):
+    """A deadline that is over when it has been looked at some times."""
+
+    @property
+    def is_over(self) -> bool:
+        left = self.__dict__["looks"]
+        self.__dict__["looks"] = left - 1
+        return bool(left <= 0)
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_bounds_may_end_wherever_the_deadline_is_looked_at(name: str) -> None:
+    asked = problem(name, 6)
+    whole = {bound.name: bound.time_ps for bound in lower_bounds(asked)}
+    for looks in (*range(60), *range(60, 300, 7)):
+        deadline = _EndsWhenAsked()
+        deadline.__dict__["looks"] = looks
+        assert all(bound.time_ps <= whole[bound.name] for bound in lower_bounds(asked, deadline))
+
+
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_bounds_with_time_to_spare_are_all_there(name: str) -> None:
     assert lower_bounds(problem(name), Deadline.after(1000)) == lower_bounds(problem(name))

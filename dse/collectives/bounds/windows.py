@@ -60,7 +60,7 @@ def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]
     import numpy as np
 
     masks = list(sets)
-    columns = np.array(masks).reshape(len(masks), -1)
+    columns = np.array(masks).reshape(len(masks), view.problem.graph.nodes)
     cut, window = Strongest("cut"), Strongest("entry_window")
     for inside in masks:
         if view.deadline.is_over:

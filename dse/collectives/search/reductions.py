@@ -84,14 +84,17 @@ def backwards(problem: Problem, schedule: Schedule, turned: NDArray[np.int32]) -
 def without_waste(schedule: Schedule) -> Schedule:
     """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums.
 
-    Where no switch copies, every message stays: searches make none in vain.
+    Where no switch copies, every message stays, unless one brings an NPU what another one brings: searches
+    make none in vain, and fixed algorithms some, past NPUs that are on the way of several.
     """
     from dse.base import solvers
 
     graph = schedule.problem.graph
     switches = graph.nodes - graph.npus
-    if isinstance(schedule, KeptSchedule) or (switches and len(graph.cannot_copy) == switches):
+    if isinstance(schedule, KeptSchedule):
         return schedule  # a tree from each NPU, not to be listed here
+    if switches and len(graph.cannot_copy) == switches and not _brings_again(schedule):
+        return schedule
     if graph.cannot_copy:
         kept = sends_needed(schedule)
     else:
@@ -107,6 +110,16 @@ def without_waste(schedule: Schedule) -> Schedule:
         schedule.start_ps[kept],
         schedule.reduce[kept],
     )
+
+
+def _brings_again(schedule: Schedule) -> bool:
+    """Whether an NPU gets a chunk more than once."""
+    import numpy as np
+
+    graph, collective = schedule.problem.graph, schedule.problem.collective
+    to = graph.destinations[schedule.link].astype(np.int64)
+    places = (to * collective.chunks + schedule.chunk)[to < graph.npus]
+    return len(np.unique(places)) < len(places)
 
 
 def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int = 0) -> Schedule:
