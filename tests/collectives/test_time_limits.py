@@ -10,6 +10,8 @@ from schedules import MIB, random_graph, ring, torus
 from dse.base.cancellation import NEVER, Cancellation, Deadline
 from dse.collectives import Collective, Problem
 from dse.collectives.bounds import lower_bounds
+from dse.collectives.bounds.view import View
+from dse.collectives.bounds.windows import set_bounds
 from dse.collectives.files.summary import summary, summary_text
 from dse.collectives.problem.settings import Network, Size
 from dse.collectives.search.chunk_counts import best_split, cutting_of
@@ -35,24 +37,8 @@ def test_bounds_after_the_deadline_are_those_of_nodes_and_not_stronger(name: str
         assert all(time_ps == whole[which] for which, time_ps in cut.items())
 
 
-class _EndsWhenAsked(Deadline):
-    """A deadline that is over when it has been looked at some times."""
-
-    @property
-    def is_over(self) -> bool:
-        left = self.__dict__["looks"]
-        self.__dict__["looks"] = left - 1
-        return bool(left <= 0)
-
-
-@pytest.mark.parametrize("name", COLLECTIVES)
-def test_bounds_may_end_wherever_the_deadline_is_looked_at(name: str) -> None:
-    asked = problem(name, 6)
-    whole = {bound.name: bound.time_ps for bound in lower_bounds(asked)}
-    for looks in (*range(60), *range(60, 300, 7)):
-        deadline = _EndsWhenAsked()
-        deadline.__dict__["looks"] = looks
-        assert all(bound.time_ps <= whole[bound.name] for bound in lower_bounds(asked, deadline))
+def test_sets_that_a_deadline_has_ended_before_the_first_have_no_bounds() -> None:
+    assert list(set_bounds(View(problem("all_reduce"), OVER), [])) == []
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)
