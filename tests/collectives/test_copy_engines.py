@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -242,3 +243,30 @@ def test_no_schedule_within_the_limits_ends_before_the_bound(
         return
     problem = Problem(graph, Collective(name, graph.npus, chunks), Fraction(1000))
     assert not can_end_by(problem, min(best_bound(problem).time_ps // ROUND_PS, 4) - 1)
+
+
+@pytest.mark.parametrize("name", ["reduce_scatter", "gather", "reduce", "all_gather"])
+@pytest.mark.parametrize("forwarding", ["stored", "cut_through"])
+def test_limits_hold_past_a_switch_that_cannot_add(
+    name: str, forwarding: Literal["stored", "cut_through"]
+) -> None:
+    links = [(2, 0, 50, 2), (0, 1, 2000, 2), (1, 2, 2000, 1), (1, 0, 2000, 2), (0, 1, 2000, 2)]
+    graph = replace(LinkGraph.of(2, 3, links), cannot_add=frozenset({2}))
+    graph = replace(graph, max_sends=((0, 1), (1, 1)), max_receives=((0, 1),))
+    asked = Problem(graph, Collective(name, 2, 3), Fraction(1000), LinkModel(forwarding=forwarding))
+    assert check(synthesize(asked, "auto", QUICK, compare=False).schedule).is_valid
+
+
+def test_trees_of_chunks_keep_to_the_limits_of_npus_at_switches_that_cut_through() -> None:
+    slow, fast, wide = (2000, 1), (50, 1), (50, 2)
+    links = [
+        (0, 2, *slow), (0, 4, *fast), (1, 4, *wide), (2, 0, *wide), (2, 3, *slow), (2, 7, *wide),
+        (3, 2, *fast), (3, 4, *wide), (4, 0, *wide), (4, 1, *slow), (4, 3, *wide), (4, 7, *fast),
+        (5, 7, *wide), (6, 7, *fast), (7, 2, *slow), (7, 4, *wide), (7, 5, *fast), (7, 6, *wide),
+    ]  # fmt: skip
+    graph = replace(LinkGraph.of(7, 8, links), max_sends=((4, 1),))
+    model = LinkModel(forwarding="cut_through")
+    asked = Problem(graph, Collective("all_to_all", 7, 2), Fraction(1 << 20), model)
+    schedule = synthesize(asked, "auto", QUICK, compare=False).schedule
+    assert check(schedule).is_valid
+    assert most_driven(schedule, 4, receives=False) == 1

@@ -64,7 +64,7 @@ def within_engines(
         barrier = in_sequence(problem, *(part.schedule for part in parts))
         barrier_ps = barrier.time_ps
         candidates["two halves, overlapped within them"] = _played(barrier, problem, effort)
-    elif problem.graph.copies.all():
+    elif _turned(problem).graph.copies.all():  # of sums: all switches add
         for words, links in _kept_links(problem):
             found = _greedy(problem, links, effort)
             trials += found.trials
@@ -74,7 +74,9 @@ def within_engines(
     if not deadline.is_over and start.time_ps > effort.enough_ps:
         drawn = trees_from(start, effort.until(deadline), effort.trials * _SENDS_OF_A_TRIAL)
         if drawn is not None:
-            candidates["trees of all chunks within them"] = drawn
+            # Run backwards, a send to a switch that cuts through begins before its engine is looked at.
+            placed = _played(drawn, problem, effort) if problem.cuts_through else drawn
+            candidates["trees of all chunks within them"] = placed
     best = min(candidates, key=lambda words: candidates[words].time_ps)
     story = "; ".join(f"{words}: {schedule.time_ps} ps" for words, schedule in candidates.items())
     why = f"without limits {free_ps} ps, {free.why}; {story}"
@@ -104,6 +106,11 @@ def _kept_links(problem: Problem) -> Iterator[tuple[str, NDArray[np.int32]]]:
         yield f" without links slower than {most_ps} ps", np.flatnonzero(~is_slow).astype(np.int32)
 
 
+def _turned(problem: Problem) -> Problem:
+    """The problem that searches solve: of collectives that end in one place it is run backwards."""
+    return problem.mirrored if problem.collective.kind in MIRRORED else problem
+
+
 def _greedy(problem: Problem, links: NDArray[np.int32], effort: Effort) -> Synthesis:
     """Return the best of greedy runs over some links within the limits; of sums backwards."""
     import numpy as np
@@ -111,7 +118,7 @@ def _greedy(problem: Problem, links: NDArray[np.int32], effort: Effort) -> Synth
     unused = np.ones(len(problem.graph), dtype=np.bool_)
     unused[links] = False
     some = replace(problem, graph=problem.graph.without(unused))
-    turned = some.mirrored if some.collective.kind in MIRRORED else some
+    turned = _turned(some)
     found = search_variants(turned, effort, "greedy", _FORWARD)
     made = found.schedule
     if turned is not some:
