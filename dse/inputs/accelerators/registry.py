@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -159,14 +159,17 @@ def _check(file: AcceleratorFile) -> None:
 def _check_efficiency(file: AcceleratorFile) -> None:
     """Refuse shares above the whole, and constants and uncertainties of what is none."""
     names = [field.name for field in fields(Efficiency)]
-    for name, value in (file.efficiency or {}).items():
-        key = f"accelerator.efficiency.{excerpt(name)}"
-        if name not in names:
-            raise InputError(unknown_field(key, name, names))
-        most = math.inf if name.endswith("_us") else 1.0
-        if not 0 < value <= most or math.isinf(value):
-            bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
-            raise InputError(f"{key} is {value}; it must be a number {bound}")
+    alone = {} if file.kernels is None else asdict(file.kernels)
+    alone = {name: value for name, value in alone.items() if value is not None}
+    for group, shares in (("efficiency", file.efficiency or {}), ("kernels", alone)):
+        for name, value in shares.items():
+            key = f"accelerator.{group}.{excerpt(name)}"
+            if name not in names:
+                raise InputError(unknown_field(key, name, names))
+            most = math.inf if name.endswith("_us") else 1.0
+            if not 0 < value <= most or math.isinf(value):
+                bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
+                raise InputError(f"{key} is {value}; it must be a number {bound}")
     if file.efficiency is not None and file.efficiency_of is None:
         converted(dict(file.efficiency), Efficiency, "accelerator.efficiency")  # names those that are missing
     is_told = file.sources.get("efficiency") or file.calibration

@@ -273,3 +273,11 @@ def test_a_share_above_the_whole_is_refused(tmp_path: Path, name: str, value: fl
     path = own(tmp_path, OWN.replace("efficiency_of: h100_sxm", f"efficiency: {{{listed}}}"))
     with pytest.raises(InputError, match=re.escape(message)):
         accelerator(path)
+
+
+@pytest.mark.parametrize("value", ["-1", "0", ".nan", ".inf", "1.2"])
+def test_shares_of_kernels_alone_are_checked_as_those_of_steps(tmp_path: Path, value: str) -> None:
+    text = (conf_folder() / "accelerator" / "h100_sxm.yaml").read_text()
+    path = own(tmp_path, text.replace("kernels: {matrix: 0.726", f"kernels: {{matrix: {value}"))
+    with pytest.raises(InputError, match=r"accelerator\.kernels\.matrix is .*; it must be a number above 0"):
+        accelerator(path)
