@@ -23,6 +23,7 @@ enum class Part : std::uint8_t {
     kSharedExperts,
     kProjection
 };
+constexpr std::size_t kMixers = 4, kFeedForwards = 3, kParts = 8, kMatrixNames = 6;
 /// The matrices that a rule names; kOther are all others.
 enum class MatrixName : std::uint8_t { kOther, kQuery, kKey, kValue, kUpProjection, kDown };
 

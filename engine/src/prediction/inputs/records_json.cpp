@@ -10,10 +10,12 @@ namespace {
 
 using config::JsonValue;
 
+constexpr std::size_t kMostShapes = 4096;
+
 Matrix matrix_of(const Record& record) {
     Matrix matrix;
-    matrix.name = static_cast<MatrixName>(record.integer("name"));
-    matrix.part = static_cast<Part>(record.integer("part"));
+    matrix.name = static_cast<MatrixName>(record.index("name", kMatrixNames));
+    matrix.part = static_cast<Part>(record.index("part", kParts));
     matrix.inputs = record.integer("inputs");
     matrix.outputs = record.integer("outputs");
     matrix.count = record.integer("count");
@@ -21,19 +23,19 @@ Matrix matrix_of(const Record& record) {
     matrix.is_row_split = record.flag("is_row_split");
     matrix.is_whole = record.flag("is_whole");
     matrix.is_adapted = record.flag("is_adapted");
-    matrix.shape = record.integer("shape");
+    matrix.shape = static_cast<std::int64_t>(record.index("shape", kMostShapes));
     return matrix;
 }
 
 LayerKind kind_of(const Record& record) {
     LayerKind kind;
-    kind.mixer = static_cast<Mixer>(record.integer("mixer"));
-    kind.feed_forward = static_cast<FeedForward>(record.integer("feed_forward"));
+    kind.mixer = static_cast<Mixer>(record.index("mixer", kMixers));
+    kind.feed_forward = static_cast<FeedForward>(record.index("feed_forward", kFeedForwards));
     kind.is_prediction = record.flag("is_prediction");
     kind.mean_keys = record.number("mean_keys");
     kind.vectors = record.number("vectors");
     kind.norms = record.number("norms");
-    for (const JsonValue& matrix : record.list("matrices"))
+    for (const JsonValue& matrix : record.filled("matrices"))
         kind.matrices.push_back(matrix_of(Record(matrix)));
     for (const JsonValue& value : record.list("adapters")) {
         const Record matrix(value);
@@ -103,10 +105,11 @@ Model model_of_json(std::string_view text) {
         model.lora =
             Adapters{own.integer("rank"), own.flag("adapts_attention"), own.flag("adapts_feed_forward")};
     }
-    for (const JsonValue& kind : record.list("kinds")) model.kinds.push_back(kind_of(Record(kind)));
+    for (const JsonValue& kind : record.filled("kinds")) model.kinds.push_back(kind_of(Record(kind)));
     for (const JsonValue& run : record.list("runs")) {
         const Record own(run);
-        model.runs.push_back({static_cast<std::uint32_t>(own.integer("kind")), own.integer("count")});
+        model.runs.push_back(
+            {static_cast<std::uint32_t>(own.index("kind", model.kinds.size())), own.integer("count")});
     }
     return model;
 }
@@ -138,14 +141,15 @@ Cluster cluster_of_json(std::string_view text) {
         accelerator.*member = own.number(key);
     }
     accelerator.board_power_w = optional_number(own, "board_power_w");
-    for (const JsonValue& value : record.list("tiers")) {
+    for (const JsonValue& value : record.filled("tiers")) {
         const Record tier(value);
         cluster.tiers.push_back({tier.text("name"), tier.integer("npus"), tier.number("bandwidth_gbps"),
                                  tier.number("latency_us"), optional_number(tier, "in_switch_efficiency")});
     }
     if (record.has("nics")) {
         const Record nics = record.inner("nics");
-        cluster.nics = Nics{nics.integer("tier"), nics.integer("npus_each"), nics.number("bandwidth_gbps")};
+        cluster.nics = Nics{static_cast<std::int64_t>(nics.index("tier", cluster.tiers.size() + 1)),
+                            nics.integer("npus_each"), nics.number("bandwidth_gbps")};
     }
     return cluster;
 }
