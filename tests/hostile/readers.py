@@ -15,12 +15,18 @@ TOPOLOGY = GOLDEN / "topologies" / "randhet_4_4_1_500_50.csv"
 
 
 def _plans(folder: Path) -> list[bytes]:
-    """The plan of a small mixed cluster, with its certificate."""
+    """The plan of a small mixed cluster, with its certificate, and one with records that the engine reads."""
     from dse.commands.plan.__main__ import main
 
-    made = folder / "plan.json"
-    main(["cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "planner=exact", "-o", str(made)])
-    return [made.read_bytes()]
+    words = ("gbs=64", "-o", str(folder / "plan.json"))
+    found = []
+    for asked in (
+        ("cluster=a100_v100", "model=megatron_1.7b", "planner=exact"),
+        ("cluster=dgx_h100", "model=mixtral_8x7b", "uniform=true"),
+    ):
+        main([*asked, *words])
+        found.append((folder / "plan.json").read_bytes())
+    return found
 
 
 def _check_plan(path: Path) -> object:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from dse.base.errors import InputError
 from dse.planner.files.files import read_plan
+from dse.planner.problem.steps import way_of
 from dse.planner.proofs.check import check_plan
 from tests.command_lines import run_ok
 
@@ -57,3 +59,10 @@ def test_a_record_that_leads_nowhere_is_refused(
     path.write_text(json.dumps(changed))
     verdict = check_plan(read_plan(path))
     assert verdict.lines[0].startswith(f"prediction record: {said}")
+
+
+def test_a_long_way_is_cut_in_the_message() -> None:
+    with pytest.raises(InputError) as error:
+        way_of("tp=2 overlap_tp=" + "{" * 3000)
+    assert str(error.value).startswith("way 'tp=2 overlap_tp={{{")
+    assert len(str(error.value)) < 500

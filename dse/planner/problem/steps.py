@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.base.errors import InputError
+from dse.base.texts import excerpt
 from dse.inputs.strategies import AXES, AXIS
 from dse.native import _engine
 from dse.prediction.steps.batch import plan_rows, step_predictor
@@ -172,7 +173,7 @@ def way_of(words: str) -> Plan:
     for word in words.split():
         name, _, text = word.partition("=")
         if name not in AXIS:
-            raise InputError(f"way '{words}': {name} is no axis of strategies")
+            raise InputError(f"way '{excerpt(words)}': {excerpt(name)} is no axis of strategies")
         kind = type(AXIS[name].default)
         if kind is bool and text in ("true", "false"):
             values[name] = text == "true"
@@ -181,7 +182,9 @@ def way_of(words: str) -> Plan:
         elif kind is str:
             values[name] = text
         else:
-            raise InputError(f"way '{words}': {name} is '{text}'; it must be a {kind.__name__}")
+            raise InputError(
+                f"way '{excerpt(words)}': {name} is '{excerpt(text)}'; it must be a {kind.__name__}"
+            )
     return Plan(**values)
 
 
