@@ -10,6 +10,7 @@ from dse.base.texts import excerpt, is_whole
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.steps import StepInputs
 
 _WHOLE = {
     **dict.fromkeys(("gbs", "hidden", "sequence", "vocabulary", "max_tp", "max_batch"), 1),
@@ -30,6 +31,7 @@ def wrong_in_problem(problem: PlanProblem) -> str | None:
         _in_cluster(problem.cluster),
         _in_options(problem),
         _in_profiles(problem.profiles, is_measured=has_profiles),
+        iter(()) if problem.steps is None else _in_steps(problem.steps),
     )
     for found in checks:
         first = next(found, None)
@@ -81,6 +83,19 @@ def _in_options(problem: PlanProblem) -> Iterator[str]:
         yield f"memory_reserve: '{excerpt(reserve)}', must be a number of at least 0 and below 1"
     if problem.flops_per_sequence is not None:
         yield from _unless_above_0(problem.flops_per_sequence, "flops_per_sequence")
+
+
+def _in_steps(steps: StepInputs) -> Iterator[str]:
+    pairs = len(steps.types) ** 2
+    if len(steps.between_gbps) != pairs:
+        count = len(steps.between_gbps)
+        yield f"steps.between_gbps: has {count} numbers; {pairs} pairs of types need {pairs}"
+    for number, rate in enumerate(steps.between_gbps):
+        yield from _unless_from_0(rate, f"steps.between_gbps[{number}]")
+    for number, type_ in enumerate(steps.types):
+        for name in ("gpus", "node_gpus"):
+            if not _is_whole(getattr(type_, name), 1):
+                yield f"steps.types[{number}].{name}: must be a whole number from 1"
 
 
 def _in_profiles(profiles: ProfileSet, *, is_measured: bool) -> Iterator[str]:

@@ -66,3 +66,20 @@ def test_a_long_way_is_cut_in_the_message() -> None:
         way_of("tp=2 overlap_tp=" + "{" * 3000)
     assert str(error.value).startswith("way 'tp=2 overlap_tp={{{")
     assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("between_gbps", [], "steps.between_gbps: has 0 numbers; 1 pairs of types need 1"),
+        ("between_gbps", [-1.0], "steps.between_gbps[0]"),
+    ],
+)
+def test_rates_between_types_are_those_of_all_pairs(
+    plan: dict[str, Any], tmp_path: Path, key: str, value: Any, said: str
+) -> None:
+    changed = copy.deepcopy(plan)
+    changed["problem"]["steps"][key] = value
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(changed))
+    assert said in check_plan(read_plan(path)).lines[0]
