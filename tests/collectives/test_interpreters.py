@@ -314,6 +314,12 @@ def test_the_root_is_that_of_the_name_or_the_one_given() -> None:
     assert interpret_msccl(text.replace("root-0", "root-2")).problems
 
 
+@pytest.mark.parametrize("other", ['depid="-7" deps="-1"', 'depid="-1" deps="0"'])
+def test_a_step_waits_for_a_step_or_for_none(other: str) -> None:
+    text = XML["broadcast"].replace('depid="-1" deps="-1"', other, 1)
+    assert "which is not there or lacks hasdep" in interpret_msccl(text).problems[0]
+
+
 def test_an_input_that_is_written_out_of_place_is_found() -> None:
     text = XML["all_reduce"].replace('dstbuf="o"', 'dstbuf="i"').replace('srcbuf="o"', 'srcbuf="i"')
     assert "writes the input" in interpret_msccl(text).problems[0]

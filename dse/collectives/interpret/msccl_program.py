@@ -119,10 +119,11 @@ def _steps(block: Node) -> list[Step]:
             (node.words["srcbuf"], node.numbers["srcoff"]),
             (node.words["dstbuf"], node.numbers["dstoff"]),
             node.numbers["cnt"],
-            None if node.numbers["depid"] < 0 else (node.numbers["depid"], node.numbers["deps"]),
+            None if after == (-1, -1) else after,
             node.numbers["hasdep"] == 1,
         )
         for node in block.inside
+        for after in [(node.numbers["depid"], node.numbers["deps"])]
     ]
 
 
