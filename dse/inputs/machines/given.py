@@ -16,6 +16,7 @@ from dse.base.texts import excerpt
 
 PREFIX = "machine."
 _MOST = 10**12
+_LONGEST_WHY = 200  # of what a document calls its links
 
 
 @dataclass
@@ -103,5 +104,7 @@ class Given:
                 f"{did_you_mean(unused, known)}"
             )
         if self.missing:
-            asked = "; ".join(f"{PREFIX}{name}=… ({why})" for name, why in self.missing.items())
+            asked = "; ".join(
+                f"{PREFIX}{name}=… ({excerpt(why, _LONGEST_WHY)})" for name, why in self.missing.items()
+            )
             raise InputError(f"{where} does not say all that is needed; give {asked}")

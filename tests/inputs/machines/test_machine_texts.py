@@ -221,3 +221,14 @@ def test_recorded_times_of_eight_h100() -> None:
     line = times.line()
     assert 15 < line.start_us < 20  # the smallest took 15.6 us
     assert line.mean_error_pct < 15
+
+
+def test_a_long_name_of_links_is_cut_in_what_is_asked_for() -> None:
+    given = Given()
+    given.number("link_latency_ns", f"ns of a message over one {'{a: ' * 700}")
+    with pytest.raises(InputError) as error:
+        given.require("machine.xml")
+    assert str(error.value).startswith(
+        "machine.xml does not say all that is needed; give machine.link_latency"
+    )
+    assert len(str(error.value)) < 400
