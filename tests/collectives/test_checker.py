@@ -172,3 +172,11 @@ def test_custom_conditions_decide_what_is_wanted() -> None:
     assert (
         check_sends(asked, table((0, 1, 0, 0, 10**6, False))).violations[0].text == "NPU 2 never gets chunk 1"
     )
+
+
+@pytest.mark.parametrize("node", [-1, 99, 2**32])
+def test_a_sum_that_ends_at_no_node_breaks_a_rule(node: int) -> None:
+    asked = problem(ring(3), "all_reduce")
+    verdict = check_sends(asked, table((0, node, 0, 0, 1_000_000, True)))
+    assert not verdict.is_valid
+    assert f"0 -> {node}" in verdict.violations[0].text

@@ -60,7 +60,12 @@ def passages_of(
         kind = rows[sends.reduce[rows] == reduce]
         out = kind[~able[sends.source[kind]]]
         into = kind[~able[sends.destination[kind]]]
-        parts.append(_paired(problem, sends, out, into, name, found, slack_ps))
+        own = (
+            np.empty(0, dtype=np.int64)
+            if reduce or not problem.collective.is_reducing
+            else _sums_made(problem, sends, rows)
+        )
+        parts.append(_paired(problem, sends, out, into, name, own, found, slack_ps))
     columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Passages(*columns)
 
@@ -71,6 +76,7 @@ def _paired(
     out: NDArray[np.int64],
     into: NDArray[np.int64],
     lacks: str,
+    made: NDArray[np.int64],
     found: Violations,
     slack_ps: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -85,7 +91,7 @@ def _paired(
     at = first + np.arange(len(out)) - np.searchsorted(leaves_at, leaves_at)
     is_there = at < last
     is_there[is_there] = sends.end_ps[into[at[is_there]]] <= sends.start_ps[out[is_there]] + slack_ps
-    own = _own_sums(problem, sends, out, leaves_at, is_there, lacks)
+    own = _own_sums(out, leaves_at, is_there, made)
     at -= _since(own, leaves_at)
     came = (at < last) & ~own
     never = out[~came & ~own]
@@ -119,23 +125,27 @@ def _in_order(
     return rows[order], places[order]
 
 
+def _sums_made(problem: Problem, sends: SendTable, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places (node, chunk) at which sums are made, of nodes that add, in order."""
+    import numpy as np
+
+    sums = rows[sends.reduce[rows] & problem.graph.adds[sends.destination[rows]]]
+    made: NDArray[np.int64] = np.unique(
+        sends.destination[sums] * problem.collective.chunks + sends.chunk[sums]
+    )
+    return made
+
+
 def _own_sums(
-    problem: Problem,
-    sends: SendTable,
     out: NDArray[np.int64],
     leaves_at: NDArray[np.int64],
     is_there: NDArray[np.bool_],
-    lacks: str,
+    made: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Mark the sends of full sums that their switch has made: of each the first for which nothing waits."""
     import numpy as np
 
     own = np.zeros(len(out), dtype=np.bool_)
-    if lacks == "add" or not problem.collective.is_reducing:
-        return own
-    chunks = problem.collective.chunks
-    sums = np.flatnonzero(sends.reduce & problem.graph.adds[sends.destination])
-    made = np.unique(sends.destination[sums] * chunks + sends.chunk[sums])
     candidates = np.flatnonzero(~is_there & positions(made, leaves_at)[1])
     _, first = np.unique(leaves_at[candidates], return_index=True)
     own[candidates[first]] = True
