@@ -16,6 +16,7 @@ from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks.csv import read_link_graph
 from tests.collectives.link_graphs import MIB, random_graph
+from tests.collectives.test_passive_switches import islands
 
 TOPOLOGIES = Path(__file__).parents[1] / "golden" / "topologies"
 
@@ -60,3 +61,12 @@ def test_messages_past_switches_that_copy_nothing_stay_valid(seed: int, name: st
     problem = Problem(graph, Collective(name, graph.npus, 2), Fraction(MIB))
     found = synthesize(problem, "auto", Effort(trials=2), compare=False)
     assert check(found.schedule).is_valid
+
+
+def test_hops_move_past_switches_that_copy_nothing() -> None:
+    problem = Problem(islands(8), Collective("broadcast", 16, 8), Fraction(MIB))
+    start = synthesize(problem, "restarts", compare=False).schedule
+    found = trees_from(start, Effort(), 2_000_000)
+    assert found is not None
+    assert (start.time_ps, found.time_ps) == (156_100_634, 136_874_369)
+    assert check(found).is_valid

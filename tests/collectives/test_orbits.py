@@ -1,11 +1,10 @@
-"""All-reduces that some translations keep: what stands for all others, and what is found with it."""
+"""All-reduces that images keep: chunks that stand for all others, and what is found with them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB
@@ -13,8 +12,9 @@ from schedules import MIB
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
+from dse.collectives.search.images import Images, images_of
+from dse.collectives.search.overlap import trees_drawn
 from dse.collectives.search.reductions import halves, in_sequence, without_waste
-from dse.collectives.search.symmetric_reductions import families
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort
 from dse.inputs.networks import LinkGraph
@@ -52,20 +52,36 @@ def with_barrier(problem: Problem) -> Schedule:
 SLOW_CLIQUES = product((CLIQUE, 8, 500, 57.1428571), (CLIQUE, 4, 2000, 16.6666667))
 
 
+def kept(problem: Problem, images: Images, effort: Effort, steps: int, *, exchange: bool = False) -> Schedule:
+    """Return what about so many steps find that images keep."""
+    work = steps * problem.collective.tree_sends // len(images.links)
+    found = trees_drawn(problem, effort, exchange=exchange, work=work, images=images)
+    assert found is not None
+    return found
+
+
 def test_chunks_of_unlike_timing_overlap_where_those_of_like_timing_cannot() -> None:
-    """Cliques of 8, four of them: two of four owners have their sums early, so that their copies go first."""
+    """Cliques of 8, four of them: one of two orbits has its sums early, so that its copies go first."""
     problem = all_reduce(SLOW_CLIQUES)
     barrier = with_barrier(problem)
-    (kept_small, kept_large) = families(problem)
-    found = kept_small.search(None, DEFAULT_EFFORT, 800)
-    assert found is not None
-    assert check(found).is_valid
-    assert (len(kept_small.made), len(kept_large.made)) == (4, 8)
-    assert (barrier.time_ps, found.time_ps) == (242_929_598, 224_079_518)
-    assert synthesize(problem, "auto").schedule.time_ps <= found.time_ps
+    by_size = {len(images.made): images for images in reversed(list(images_of(problem)))}
+    found = {made: kept(problem, by_size[made], DEFAULT_EFFORT, 2000) for made in (1, 2)}
+    assert all(check(each).is_valid for each in found.values())
+    assert (barrier.time_ps, found[1].time_ps, found[2].time_ps) == (242_929_598, 242_929_598, 224_079_518)
+    assert synthesize(problem, "auto").schedule.time_ps <= found[2].time_ps
 
 
-@settings(max_examples=40, deadline=None)
+def test_rings_of_cliques_exchange_sums_where_all_chunks_are_alike() -> None:
+    problem = all_reduce(product((CLIQUE, 8, 700, 42.8571429), (RING, 4, 500, 25.0)))
+    images = next(images_of(problem))
+    assert len(images.made) == 1
+    found = [
+        kept(problem, images, DEFAULT_EFFORT, 5000, exchange=exchange).time_ps for exchange in (False, True)
+    ]
+    assert found == [235_886_718, 227_996_212]
+
+
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -80,56 +96,21 @@ def test_chunks_of_unlike_timing_overlap_where_those_of_like_timing_cannot() -> 
     st.integers(1, 2),
     st.sampled_from(["total", "bandwidth"]),
     st.integers(0, 999),
+    st.booleans(),
 )
-def test_what_is_found_is_valid_and_kept_by_the_translations(
-    dimensions: list[tuple[str, int, int, float]], k: int, occupancy: str, seed: int
+def test_what_is_found_is_valid_and_kept_by_the_images(
+    dimensions: list[tuple[str, int, int, float]], k: int, occupancy: str, seed: int, exchange: bool
 ) -> None:
     problem = all_reduce(product(*dimensions), k, occupancy)
     npus = problem.graph.npus
-    effort = replace(DEFAULT_EFFORT, seed=seed)
-    for orbits in families(problem):
-        assert len(orbits.made) * len(orbits.shifts) == npus * k
-        found = orbits.search(None, effort, 30)
-        assert found is not None
+    effort, bound_ps = replace(DEFAULT_EFFORT, seed=seed), best_bound(problem).time_ps
+    for images in images_of(problem):
+        assert len(images.made) * len(images.links) == npus * k
+        found = kept(problem, images, effort, 30, exchange=exchange)
         assert check(found).is_valid
-        assert found.time_ps >= best_bound(problem).time_ps
+        assert found.time_ps >= bound_ps
         assert len(found) == 2 * (npus - 1) * npus * k
-        part = orbits.part_of(found)
-        assert part is not None
-        assert len(part) * len(orbits.shifts) == len(found)
-        better = orbits.search(found, effort, 30)
-        assert better is not None
-        assert check(better).is_valid
-        assert better.time_ps <= found.time_ps
-
-
-def test_what_the_translations_do_not_keep_is_no_start() -> None:
-    problem = all_reduce(SLOW_CLIQUES)
-    barrier = with_barrier(problem)
-    start_ps = barrier.start_ps.copy()
-    start_ps[np.argmax(start_ps)] += 1
-    later = Schedule.of(problem, barrier.link, barrier.chunk, start_ps, barrier.reduce)
-    for orbits in families(problem):
-        assert orbits.part_of(barrier) is not None
-        assert orbits.part_of(later) is None
-        assert orbits.search(later, DEFAULT_EFFORT, 10) is None
-
-
-@pytest.mark.parametrize(
-    ("dimensions", "k", "made"),
-    [
-        (((RING, 5, 500, 50.0),), 1, []),
-        (((RING, 5, 500, 50.0),), 3, [3]),
-        (((RING, 3, 500, 50.0), (RING, 4, 500, 25.0)), 1, [3, 4]),
-        (((CLIQUE, 4, 500, 50.0), (CLIQUE, 2, 500, 25.0)), 2, [4, 8, 2]),
-    ],
-)
-def test_one_digit_is_left_or_all_chunks_of_one_npu(
-    dimensions: tuple[tuple[str, int, int, float], ...], k: int, made: list[int]
-) -> None:
-    assert [len(orbits.made) for orbits in families(all_reduce(product(*dimensions), k))] == made
-
-
-def test_a_graph_without_translations_has_no_orbits() -> None:
-    line = LinkGraph.of(3, 3, [(0, 1, 500, 50), (1, 0, 500, 50), (1, 2, 500, 50), (2, 1, 500, 50)])
-    assert list(families(all_reduce(line))) == []
+        sends = set(zip(found.link, found.chunk, found.start_ps, found.reduce, strict=True))
+        for links, chunks in zip(images.links, images.chunks, strict=True):
+            led = zip(links[found.link], chunks[found.chunk], found.start_ps, found.reduce, strict=True)
+            assert set(led) == sends

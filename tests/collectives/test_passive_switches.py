@@ -13,9 +13,9 @@ from dse.collectives import Collective, Problem
 from dse.collectives.bounds import lower_bounds
 from dse.collectives.check.checker import check
 from dse.collectives.files.messages import messages_of
+from dse.collectives.search.freed_chunks import search_sums
 from dse.collectives.search.negotiated import negotiated
 from dse.collectives.search.replay import Replay
-from dse.collectives.search.symmetric_reductions import search_sums
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph

@@ -19,7 +19,6 @@ from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
 from dse.native import _solvers
 
-NO_ORBITS = np.empty(0, np.int32)
 NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
@@ -30,7 +29,7 @@ def freed(problem: Problem, start: Schedule | None, seed: int, steps: int, enoug
         columns = (start.link, start.chunk, start.start_ps, start.reduce.astype(np.uint8))
     native = halves(problem)[1].native
     (link, chunk, start_ps), sums, _ = _solvers.search_sums(
-        native, True, *columns, NO_ORBITS, NO_ORBITS, seed, steps, enough_ps, None
+        native, True, *columns, seed, steps, enough_ps, None
     )
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 

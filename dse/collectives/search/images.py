@@ -1,8 +1,9 @@
 """Groups of permutations of nodes that keep all links and move each: chunks lead to others by them.
 
-NPUs are numbered in a mixed radix, and a digit is turned: 1 is added to it, without carry. Switches follow
-their neighbours; of several alike each goes to itself, or to the next. If all permutations of a group but the
-identity move every link, sends of one chunk lead to sends of others on other links at the same times.
+NPUs are numbered in a mixed radix, and a digit is turned: 1 is added to it, without carry, or it is reversed.
+Switches follow their neighbours; of several alike each goes to itself, or to the next. If all permutations of
+a group but the identity move every link, sends of one chunk lead to sends of others on other links at the
+same times.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +34,28 @@ class Images(NamedTuple):
     links: NDArray[np.int32]
     chunks: NDArray[np.int32]
 
+    @property
+    def lanes(self) -> NDArray[np.int32]:
+        """Per link the first of its images: sends of chunks `made` that do not meet in any lane never do."""
+        lanes: NDArray[np.int32] = self.links.min(axis=0)
+        return lanes
+
+    @property
+    def made(self) -> NDArray[np.int64]:
+        """The first of the images of each chunk."""
+        import numpy as np
+
+        return np.flatnonzero(self.chunks.min(axis=0) == np.arange(self.chunks.shape[1]))
+
+    def expanded(self, part: Schedule) -> Schedule:
+        """Return the schedule of all chunks, from that of the chunks `made`."""
+        import numpy as np
+
+        count = len(self.links)
+        links, chunks = self.links[:, part.link].ravel(), self.chunks[:, part.chunk].ravel()
+        starts, reduce = np.tile(part.start_ps, count), np.tile(part.reduce, count)
+        return Schedule.of(part.problem, links, chunks, starts, reduce)
+
 
 def images_of(problem: Problem) -> Iterator[Images]:
     """Yield images under some groups, the largest first; nothing where chunks have no NPU each."""
@@ -47,24 +71,33 @@ def images_of(problem: Problem) -> Iterator[Images]:
 
 
 def _groups(graph: LinkGraph) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Permutations of nodes and links of the groups that move all links, the largest first."""
-    found: dict[frozenset[bytes], tuple[NDArray[np.int64], NDArray[np.int32]]] = {}
-    links = _Links(graph)
-    candidates = (turns for sizes in _numberings(graph.npus) for turns in _chosen(links, sizes))
-    for turns in islice(candidates, _MOST_CANDIDATES):
-        nodes = _generated(graph.nodes, turns)
-        if nodes is None:
-            continue
-        key = frozenset(row.tobytes() for row in nodes)
-        if len(key) < len(nodes) or key in found:
-            continue
-        images = links.images(nodes)
-        if images is not None and _moves_all(images):
-            found[key] = nodes, images
-    of_size: defaultdict[int, list[tuple[NDArray[np.int64], NDArray[np.int32]]]] = defaultdict(list)
-    for group in found.values():
-        of_size[len(group[0])].append(group)
-    return [group for size in sorted(of_size, reverse=True) for group in of_size[size][:_MOST_OF_A_SIZE]]
+    """Permutations of nodes and links of the groups that move all links, the largest first.
+
+    Digits are reversed too where turns alone give few groups.
+    """
+    links, groups = _Links(graph), []
+    known: set[frozenset[bytes]] = set()
+    for reversing in (False, True):
+        of_size: defaultdict[int, list[tuple[NDArray[np.int64], NDArray[np.int32]]]] = defaultdict(list)
+        candidates = (
+            turns for sizes in _numberings(graph.npus) for turns in _chosen(links, sizes, reversing)
+        )
+        for turns in islice(candidates, _MOST_CANDIDATES):
+            nodes = _generated(graph.nodes, turns)
+            if nodes is None:
+                continue
+            key = frozenset(row.tobytes() for row in nodes)
+            if len(key) < len(nodes) or key in known:
+                continue
+            images = links.images(nodes)
+            if images is not None and _moves_all(images):
+                known.add(key)
+                of_size[len(nodes)].append((nodes, images))
+        for size in sorted(of_size, reverse=True):
+            groups += of_size[size][:_MOST_OF_A_SIZE]
+        if len(groups) >= _MOST_GROUPS:
+            break
+    return groups
 
 
 def _numberings(npus: int) -> Iterator[tuple[int, ...]]:
@@ -76,21 +109,27 @@ def _numberings(npus: int) -> Iterator[tuple[int, ...]]:
         queue += [((*sizes, size), left // size) for size in range(left, 1, -1) if left % size == 0]
 
 
-def _chosen(links: _Links, sizes: tuple[int, ...]) -> Iterator[tuple[Turn, ...]]:
-    """Turns of some digits, most first: the order of each, and the permutation of all nodes that adds 1."""
+def _chosen(links: _Links, sizes: tuple[int, ...], reversing: bool) -> Iterator[tuple[Turn, ...]]:
+    """Turns of some digits, most first: the order of each, and the permutation of all nodes.
+
+    A turn adds 1 or, where `reversing`, may also subtract the digit from its largest value, if that is odd.
+    """
     import numpy as np
 
     stride, npus = 1, np.arange(links.graph.npus, dtype=np.int64)
     turns: list[Turn] = []
     for size in sizes:
         digit = npus // stride % size
-        turned = npus + ((digit + 1) % size - digit) * stride
+        moved = [(size, (digit + 1) % size)]
+        if reversing and size > 2 and size % 2 == 0:
+            moved.append((2, size - 1 - digit))
+        for order, to in moved:
+            both = [links.extended(npus + (to - digit) * stride, shift) for shift in (1, 0)]
+            nodes = [each for each in both if each is not None]
+            if len(nodes) == 2 and np.array_equal(nodes[0], nodes[1]):
+                nodes.pop()
+            turns += [(order, each) for each in nodes]
         stride *= size
-        both = [links.extended(turned, shift) for shift in (1, 0)]
-        nodes = [each for each in both if each is not None]
-        if len(nodes) == 2 and np.array_equal(nodes[0], nodes[1]):
-            nodes.pop()
-        turns += [(size, each) for each in nodes]
     for count in range(len(turns), 0, -1):
         yield from combinations(turns, count)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.freed_chunks import search_sums
+from dse.collectives.search.images import Images, images_of
 from dse.collectives.search.negotiated import negotiated
 from dse.collectives.search.reductions import halves, tightened, tree_marks
-from dse.collectives.search.symmetric_reductions import families, search_sums
 from dse.collectives.search.synthesizers.base import Effort
 from dse.collectives.search.synthesizers.searches import Variant, limited, numbered
 
@@ -27,6 +29,8 @@ _VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), 
 # Of trees that sums go up and full sums go down, per trial: sends scheduled, and steps at most.
 _SENDS_OF_A_TRIAL = 1_000_000
 _STEPS_OF_A_TRIAL = 500
+_SENDS_OF_IMAGES, _RUNS_OF_IMAGES = 250_000, 2  # of trees that others follow; of each group
+_MOST_LINKS_OF_IMAGES = 500_000  # times NPUs: groups are found in less than a second
 _SENDS_FOR_A_DRAW = 4  # times those of a schedule
 # Sends placed while halves are fitted together, about a second for most, and limits on rounds within that.
 _SENDS = 1_000_000
@@ -38,7 +42,6 @@ _GAPS = 10_000_000
 _SENDS_WEIGHED = 20_000_000  # a step weighs all
 _GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
 _FEWEST_STEPS, _MOST_STEPS = 50, 2000
-_GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS = 4_000_000, 1000
 
 
 class Given(NamedTuple):
@@ -81,13 +84,13 @@ class Overlaps:
             if not is_over():
                 best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
         searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
-            (_translations_kept, lambda: start),
-            (_translations_kept, lambda: None),
             (_chunks_made_again, lambda: best),  # what the others have found
             (_chunks_made_again, lambda: None),
             # Once, as it only has to be faster; last, as others cannot take sums apart that NPUs exchange.
             (_negotiated, lambda: self._negotiated_from or best),
             (_exchanged, lambda: best),
+            (_images_kept, lambda: None),
+            (_exchanged, lambda: best),  # again if that was faster
         ]
         for search, first in searches:
             if not is_over():
@@ -152,6 +155,7 @@ def trees_drawn(
     *,
     exchange: bool = False,
     work: int | None = None,
+    images: Images | None = None,
 ) -> Schedule | None:
     """Return an all-reduce, or parts, of a tree per chunk with a root of its own, also through switches.
 
@@ -164,7 +168,14 @@ def trees_drawn(
     from dse.base import solvers
 
     collective = problem.collective
-    sends = collective.tree_sends
+    sends, ends = collective.tree_sends, None
+    if collective.parts:
+        ends = collective.sources(), collective.wants()
+    if images is not None:
+        made_of = images.made
+        sends = sends * len(made_of) // collective.chunks
+        npus = np.tile(np.arange(collective.npus, dtype=np.int32), len(made_of))
+        ends = 2 * ((npus, np.repeat(made_of.astype(np.int32), collective.npus)),)
     steps = effort.trials * _STEPS_OF_A_TRIAL if work is None else work // max(1, sends)
     work = effort.trials * _SENDS_OF_A_TRIAL if work is None else work
     trees = None
@@ -182,13 +193,15 @@ def trees_drawn(
             steps,
             effort.enough_ps,
             cancellation,
-            (collective.sources(), collective.wants()) if collective.parts else None,
+            ends,
             trees,
             exchange,
+            [] if images is None else images.lanes.tolist(),
         )
     if not len(link):
         return None
-    return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
+    found = Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
+    return found if images is None else images.expanded(found)
 
 
 def trees_from(start: Schedule, effort: Effort, work: int) -> Schedule | None:
@@ -213,6 +226,23 @@ def trees_from(start: Schedule, effort: Effort, work: int) -> Schedule | None:
     return Schedule.of(problem, found.link, found.chunk, found.start_ps, found.reduce)
 
 
+def _images_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
+    """Return the fastest all-reduce found that images keep: one chunk of each orbit has a tree of its own."""
+    if problem.graph.npus * len(problem.graph) > _MOST_LINKS_OF_IMAGES:
+        return None
+    may_exchange = (False,) if problem.graph.cannot_add else (False, True)
+    runs = list(product(range(_RUNS_OF_IMAGES), images_of(problem), may_exchange))
+    best, deadline = None, effort.deadline
+    work = effort.trials * _SENDS_OF_IMAGES // max(1, len(runs))
+    for number, images, exchange in runs:
+        if deadline.is_over or (best is not None and best.time_ps <= effort.enough_ps):
+            break
+        own = replace(effort.until(deadline), seed=effort.seed * _RUNS_OF_IMAGES + number)
+        found = trees_drawn(problem, own, exchange=exchange, work=work, images=images)
+        best = found if best is None else _faster(best, found)
+    return best
+
+
 def _exchanged(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which roots exchange sums with a neighbour, from the trees of `start`."""
     import numpy as np
@@ -235,35 +265,12 @@ def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort)
     are too many links or sends.
     """
     sends = problem.collective.tree_sends
-    steps = min(_steps(problem, _GAPS, _MOST_STEPS), _SENDS_WEIGHED // max(1, sends))
+    gaps = _GAPS // (_GAPS_PER_LINK * max(1, len(problem.graph)))
+    steps = min(_MOST_STEPS, gaps, _SENDS_WEIGHED // max(1, sends))
     made = problem.collective.chunks if start is None else 0
     if problem.collective.parts or steps - made < _FEWEST_STEPS:
         return None
     return tightened(search_sums(problem, start, effort, steps))
-
-
-def _translations_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
-    """Return the fastest of the all-reduces that some translations keep, made as those of chunks freed.
-
-    None means that they do not keep `start`, there are no translations, or too many links.
-    """
-    steps = _steps(problem, _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS)
-    if problem.collective.parts or steps < _FEWEST_STEPS:
-        return None
-    best, begins = None, time.monotonic()
-    for orbits in families(problem):
-        spent_s = time.monotonic() - begins
-        if effort.time_limit_s is not None and spent_s >= effort.time_limit_s:
-            break
-        left_s = None if effort.time_limit_s is None else effort.time_limit_s - spent_s
-        found = orbits.search(start, replace(effort, time_limit_s=left_s), steps)
-        if found is not None and (best is None or found.time_ps < best.time_ps):
-            best = found
-    return best and tightened(best)
-
-
-def _steps(problem: Problem, gaps: int, most: int) -> int:
-    return min(most, gaps // (_GAPS_PER_LINK * max(1, len(problem.graph))))
 
 
 def overlapped(

@@ -203,20 +203,17 @@ void bind_synthesis_search(nb::module_& m) {
         "search_sums",
         [](const Problem& problem, bool has_sums, const Column<std::int32_t>& link,
            const Column<std::int32_t>& chunk, const Column<std::int64_t>& start_ps,
-           const Column<std::uint8_t>& reduce, const Column<std::int32_t>& lanes,
-           const Column<std::int32_t>& made, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
-           const dse::Cancellation* cancellation) {
+           const Column<std::uint8_t>& reduce, std::uint64_t seed, std::uint32_t trials,
+           Picoseconds enough_ps, const dse::Cancellation* cancellation) {
             const Sends sends = sends_of(link, chunk, start_ps);
-            const Orbits orbits{{lanes.data(), lanes.data() + lanes.size()},
-                                {made.data(), made.data() + made.size()}};
             const std::vector<std::uint8_t> sums(reduce.data(), reduce.data() + reduce.size());
             return sums_by(cancellation, [&](const dse::Checkpoint& checkpoint) {
-                return improve_sums(problem, has_sums, sends, sums, orbits, {seed, trials, enough_ps, {}},
+                return improve_sums(problem, has_sums, sends, sums, {seed, trials, enough_ps, {}},
                                     checkpoint);
             });
         },
-        "problem"_a, "has_sums"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a,
-        "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
+        "problem"_a, "has_sums"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "seed"_a, "trials"_a,
+        "enough_ps"_a, "cancellation"_a.none());
     m.def(
         "negotiate_trees",
         [](const Problem& problem, bool has_sums, const std::vector<std::vector<std::uint32_t>>& links,
@@ -249,9 +246,10 @@ void bind_synthesis_search(nb::module_& m) {
         [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,
            Picoseconds enough_ps, const dse::Cancellation* cancellation,
            const std::optional<std::pair<Places, Places>>& ends, const std::optional<Given>& given,
-           bool exchange) {
+           bool exchange, const std::vector<std::uint32_t>& lanes) {
             GivenTrees trees = given ? given_trees(*given) : GivenTrees{};
             trees.exchange = exchange;
+            trees.lanes = lanes;
             return sums_by(cancellation, [&](const dse::Checkpoint& checkpoint) {
                 const EndsOfChunks known =
                     ends ? ends_of(problem, wants_of(ends->first), wants_of(ends->second))
@@ -261,7 +259,8 @@ void bind_synthesis_search(nb::module_& m) {
             });
         },
         "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
-        "ends"_a.none() = nb::none(), "given"_a.none() = nb::none(), "exchange"_a = false);
+        "ends"_a.none() = nb::none(), "given"_a.none() = nb::none(), "exchange"_a = false,
+        "lanes"_a = std::vector<std::uint32_t>{});
     m.def(
         "search_trees",
         [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,

@@ -10,10 +10,10 @@ from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
+from dse.collectives.search.freed_chunks import search_sums
 from dse.collectives.search.negotiated import negotiated, takes
 from dse.collectives.search.overlap import trees_from
 from dse.collectives.search.reductions import tightened, without_waste
-from dse.collectives.search.symmetric_reductions import search_sums
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
 from dse.collectives.search.synthesizers.improve import improved, steps_of_a_trial

@@ -1,10 +1,8 @@
-// The timetable of every link: chunks in the order of their starts, and the gaps between them. Links that
-// carry the same at the same times, but for the numbers of chunks and nodes, share a lane.
+// The timetable of every link: chunks in the order of their starts, and the gaps between them.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "collectives/problem/problem.hpp"
@@ -18,12 +16,10 @@ public:
         std::uint32_t chunk;
     };
 
-    /// Keeps a reference to the links. Those of a lane must take equally long; without lanes each has its
-    /// own.
-    explicit LinkSlots(const std::vector<Link>& links, std::vector<std::uint32_t> lanes = {})
-        : links_(links), lanes_(std::move(lanes)), slots_(links.size()) {}
+    /// Keeps a reference to the links.
+    explicit LinkSlots(const std::vector<Link>& links) : links_(links), slots_(links.size()) {}
 
-    std::span<const Slot> on(std::uint32_t link) const { return slots_[lane(link)]; }
+    std::span<const Slot> on(std::uint32_t link) const { return slots_[link]; }
 
     void add(const Send& send);
     void take(const Send& send);
@@ -35,10 +31,7 @@ public:
     Picoseconds latest(std::uint32_t link, Picoseconds until) const;
 
 private:
-    std::uint32_t lane(std::uint32_t link) const { return lanes_.empty() ? link : lanes_[link]; }
-
     const std::vector<Link>& links_;
-    std::vector<std::uint32_t> lanes_;
     std::vector<std::vector<Slot>> slots_;
 };
 

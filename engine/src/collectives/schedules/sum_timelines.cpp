@@ -13,10 +13,9 @@ constexpr int kFewDelays = 8;
 
 }  // namespace
 
-SumTimelines::SumTimelines(const Problem& problem, std::vector<SumTrees> trees,
-                           std::vector<std::uint32_t> lanes)
+SumTimelines::SumTimelines(const Problem& problem, std::vector<SumTrees> trees)
     : problem_(problem),
-      slots_(problem.links, std::move(lanes)),
+      slots_(problem.links),
       trees_(problem.chunks),
       key_(problem.nodes),
       thrifts_(problem.nodes),

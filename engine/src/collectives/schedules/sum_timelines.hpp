@@ -19,13 +19,10 @@ struct SumTrees {
 
 /// The sends of all chunks on each link, by time. A tree branches at NPUs, and at switches that add, or copy;
 /// others pass each message on. Keeps a reference to the problem.
-///
-/// With `lanes` (per link) the chunks stand for their translations: what one sends on a link, another sends
-/// on another link of that lane, so two sends of one chunk in a lane must not meet either.
 class SumTimelines {
 public:
     /// Of each chunk the trees, which may be empty.
-    SumTimelines(const Problem& problem, std::vector<SumTrees> trees, std::vector<std::uint32_t> lanes = {});
+    SumTimelines(const Problem& problem, std::vector<SumTrees> trees);
 
     const std::vector<SumTrees>& trees() const { return trees_; }
 

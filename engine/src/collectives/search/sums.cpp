@@ -59,9 +59,8 @@ bool inserted(SumTimelines& timelines, const Problem& problem, bool has_sums, st
 
 class SumImprover {
 public:
-    SumImprover(const Problem& problem, bool has_sums, const Orbits& orbits, std::vector<SumTrees> trees,
-                std::uint64_t seed)
-        : problem_(problem), has_sums_(has_sums), orbits_(orbits), seed_(seed) {
+    SumImprover(const Problem& problem, bool has_sums, std::vector<SumTrees> trees, std::uint64_t seed)
+        : problem_(problem), has_sums_(has_sums), seed_(seed) {
         adopt(std::move(trees));
     }
 
@@ -112,8 +111,8 @@ public:
 
 private:
     void adopt(std::vector<SumTrees> trees) {
-        if (orbits_.lanes.empty()) compact(trees);
-        timelines_.emplace(problem_, std::move(trees), orbits_.lanes);
+        compact(trees);
+        timelines_.emplace(problem_, std::move(trees));
         score_ = scored();
         if (score_.first >= best_time_) return;
         best_time_ = score_.first;
@@ -153,12 +152,11 @@ private:
         const Send late = latest[random.below(static_cast<std::uint32_t>(latest.size()))];
         const auto same_link = timelines_->on(late.link);
         std::vector<std::uint32_t> chunks = {late.chunk};
-        const auto all = static_cast<std::uint32_t>(orbits_.chunks.size());
-        const std::uint32_t count = 1 + random.below(std::min(all, kMostChunks));
+        const std::uint32_t count = 1 + random.below(std::min(problem_.chunks, kMostChunks));
         while (chunks.size() < count)
             chunks.push_back(
                 random.below(2) == 0
-                    ? orbits_.chunks[random.below(all)]
+                    ? random.below(problem_.chunks)
                     : same_link[random.below(static_cast<std::uint32_t>(same_link.size()))].chunk);
         std::sort(chunks.begin(), chunks.end());
         chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
@@ -167,7 +165,6 @@ private:
 
     const Problem& problem_;
     const bool has_sums_;
-    const Orbits& orbits_;
     std::uint64_t seed_;
     std::optional<SumTimelines> timelines_;
     Score score_;
@@ -176,11 +173,11 @@ private:
 };
 
 /// Chunks put in one by one, in a random order, each with the root of its number.
-std::vector<SumTrees> first_trees(const Problem& problem, bool has_sums, const Orbits& orbits,
-                                  std::uint64_t seed) {
+std::vector<SumTrees> first_trees(const Problem& problem, bool has_sums, std::uint64_t seed) {
     Random random(seed);
-    SumTimelines timelines(problem, std::vector<SumTrees>(problem.chunks), orbits.lanes);
-    std::vector<std::uint32_t> chunks = orbits.chunks;
+    SumTimelines timelines(problem, std::vector<SumTrees>(problem.chunks));
+    std::vector<std::uint32_t> chunks(problem.chunks);
+    std::iota(chunks.begin(), chunks.end(), 0U);
     random.shuffle(chunks);
     const double thrift = thrift_of(random);
     for (const std::uint32_t chunk : chunks)
@@ -192,19 +189,14 @@ std::vector<SumTrees> first_trees(const Problem& problem, bool has_sums, const O
 }  // namespace
 
 FoundSums improve_sums(const Problem& problem, bool has_sums, const Sends& sends,
-                       const std::vector<std::uint8_t>& reduce, const Orbits& orbits, const Effort& effort,
+                       const std::vector<std::uint8_t>& reduce, const Effort& effort,
                        const Checkpoint& checkpoint) {
-    Orbits made = orbits;
-    if (made.chunks.empty()) {
-        made.chunks.resize(problem.chunks);
-        std::iota(made.chunks.begin(), made.chunks.end(), 0U);
-    }
-    SumImprover improver(problem, has_sums, made,
-                         sends.sends.empty() ? first_trees(problem, has_sums, made, effort.seed)
-                                             : trees_of(problem, sends, reduce),
-                         effort.seed);
+    SumImprover improver(
+        problem, has_sums,
+        sends.sends.empty() ? first_trees(problem, has_sums, effort.seed) : trees_of(problem, sends, reduce),
+        effort.seed);
     // From nothing a search first goes where it gets slower too; what is good already it only improves.
-    const double slack = sends.sends.empty() || !orbits.lanes.empty() ? kSlack : 0.0;
+    const double slack = sends.sends.empty() ? kSlack : 0.0;
     std::uint32_t trials = 0;
     try {
         while (trials < effort.trials && improver.time() > effort.enough) {

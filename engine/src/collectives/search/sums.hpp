@@ -8,14 +8,6 @@
 
 namespace dse::synthesis {
 
-/// All-reduces that look the same after some translations of the NPUs are made of `chunks`; the others are
-/// these translated, so that the links of a lane, translations of each other, carry theirs at the same times.
-/// Empty: every chunk is made, and every link has a lane of its own.
-struct Orbits {
-    std::vector<std::uint32_t> lanes;  ///< per link
-    std::vector<std::uint32_t> chunks;
-};
-
 struct FoundSums {
     Sends sends;           ///< of sums first
     std::size_t sums = 0;  ///< how many these are
@@ -26,13 +18,12 @@ struct FoundSums {
 /// step is taken if the time falls, or stays and chunks end no later in the mean. `sends` must be an
 /// all-reduce by trees, of sums where `reduce` is not 0; if it is empty, chunks are inserted one by one
 /// first, and steps that make it somewhat slower are taken too, ever less so. Every NPU has a contribution to
-/// every chunk, or, without sums, one holder has the chunk at first, and every NPU wants it. Of `orbits` only
-/// their own chunks are made, from nothing. Ends before when the time is `enough` or less, or when the
-/// checkpoint ends it.
+/// every chunk, or, without sums, one holder has the chunk at first, and every NPU wants it. Ends before
+/// when the time is `enough` or less, or when the checkpoint ends it.
 ///
 /// Throws InputError if a contribution cannot reach a root.
 FoundSums improve_sums(const Problem& problem, bool has_sums, const Sends& sends,
-                       const std::vector<std::uint8_t>& reduce, const Orbits& orbits, const Effort& effort,
+                       const std::vector<std::uint8_t>& reduce, const Effort& effort,
                        const Checkpoint& checkpoint);
 
 }  // namespace dse::synthesis

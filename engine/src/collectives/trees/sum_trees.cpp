@@ -44,10 +44,12 @@ EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, cons
     return ends;
 }
 
-TreeGrower::TreeGrower(const Problem& problem, const EndsOfChunks& ends)
+TreeGrower::TreeGrower(const Problem& problem, const EndsOfChunks& ends, const Lanes& lanes)
     : problem_(problem),
       ends_(ends),
+      lanes_(lanes),
       is_limited_(!problem.engines.empty()),
+      costs_rise_(is_limited_ || !lanes.empty()),
       loads_(problem.links.size(), 0),
       sent_(problem.nodes, 0),
       received_(problem.nodes, 0),
@@ -79,17 +81,20 @@ AddingTree TreeGrower::grow(std::uint32_t chunk, std::uint32_t root, const Growt
     AddingTree tree;
     tree.root = root;
     tree.hops.reserve(2 * std::size_t{problem_.npus});
-    base_ = loads_.empty() ? 0 : *std::min_element(loads_.begin(), loads_.end());
+    base_ = loads_.empty() ? 0 : kNever;
+    for (std::uint32_t l = 0; l < loads_.size(); ++l) base_ = std::min(base_, loads_[lane_of(lanes_, l)]);
     grow_half<true>(ends_.of(chunk), tree, growth, random);
     tree.sums = static_cast<std::uint32_t>(tree.hops.size());
     grow_half<false>(ends_.of(chunk), tree, growth, random);
+    if (!lanes_.empty())
+        for (const TreeHop& hop : tree.hops) loads_[lanes_[hop.link]] -= problem_.links[hop.link].held;
     return tree;
 }
 
 void TreeGrower::add(const AddingTree& tree, int sign) {
     for (const TreeHop& hop : tree.hops) {
         const Link& link = problem_.links[hop.link];
-        loads_[hop.link] += sign * link.held;
+        loads_[lane_of(lanes_, hop.link)] += sign * link.held;
         sent_[link.from] += sign * link.held;
         received_[link.to] += sign * link.held;
     }
@@ -117,12 +122,12 @@ void TreeGrower::grow_half(const SumEnds& ends, AddingTree& tree, const Growth& 
         heap_.pop_back();
         const std::uint32_t node = next.node;
         if (gate_[node] != kNoGate) continue;
-        if (!is_limited_) {
+        if (!costs_rise_) {
             if (next.cost > cost_[node]) continue;
         } else {
             if (cost_[node] != kUnseen) continue;  // a relay by a cheaper way
             const double now = next.others + cost_of<kSums>(next.link, growth);
-            if (now > next.cost) {  // the engines of the inner end have got more to do since
+            if (now > next.cost) {  // the lane, or the engines of the inner end, have got more to do since
                 heap_.push_back({now, node, next.link, next.others});
                 std::push_heap(heap_.begin(), heap_.end());
                 continue;
@@ -160,6 +165,7 @@ void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
         depth_[outer] = depth_[inner(outer)] + static_cast<double>(problem_.links[by_[outer]].arrival);
         if (is_limited_) depth_[outer] += wait_at<kSums>(by_[outer]);
         ++inner_hops_[inner(outer)];
+        if (!lanes_.empty()) loads_[lanes_[by_[outer]]] += problem_.links[by_[outer]].held;
         tree.hops.push_back({by_[outer], gate});
         gate = static_cast<std::uint32_t>(tree.hops.size());
         if (outer >= problem_.npus && !branches(problem_, outer, kSums)) continue;  // only passes
@@ -185,7 +191,7 @@ double TreeGrower::wait_at(std::uint32_t l) const {
 template <bool kSums>
 double TreeGrower::cost_of(std::uint32_t l, const Growth& growth) const {
     const Link& link = problem_.links[l];
-    Picoseconds load = loads_[l];
+    Picoseconds load = loads_[lane_of(lanes_, l)];
     const auto look_at = [&](const std::vector<std::uint32_t>& limits, const std::vector<Picoseconds>& loads,
                              std::uint32_t node, bool is_inner) {
         if (limits.empty() || limits[node] == 0) return;
@@ -207,9 +213,9 @@ void TreeGrower::offer_from(std::uint32_t node, double cost, const Growth& growt
         if (gate_[outer] != kNoGate) continue;
         const auto held = static_cast<double>(link.held);
         double now =
-            cost + (is_limited_ ? cost_of<kSums>(l, growth) : static_cast<double>(loads_[l] - base_) + held);
+            cost + (costs_rise_ ? cost_of<kSums>(l, growth) : static_cast<double>(loads_[l] - base_) + held);
         if (growth.noise > 0.0) now += growth.noise * held * random.unit();
-        if (is_limited_) {
+        if (costs_rise_) {
             heap_.push_back({now, outer, l, now - cost_of<kSums>(l, growth)});
         } else {
             if (now >= cost_[outer]) continue;

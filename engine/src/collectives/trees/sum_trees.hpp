@@ -60,11 +60,20 @@ struct Growth {
     double noise = 0.0;
 };
 
-/// Grows trees, and keeps what all links have to carry. Keeps references to the problem and the ends; NPUs
-/// that are no ends of a chunk relay it, as switches do.
+/// Per link the one, of its like, that stands for it: sends over links with the same lane must not meet, as
+/// those of images of chunks go over the images of links. Empty: each link stands for itself.
+using Lanes = std::vector<std::uint32_t>;
+
+inline std::uint32_t lane_of(const Lanes& lanes, std::uint32_t link) {
+    return lanes.empty() ? link : lanes[link];
+}
+
+/// Grows trees, and keeps what all links have to carry. Keeps references to the problem, the ends and lanes;
+/// NPUs that are no ends of a chunk relay it, as switches do. Where links share lanes a tree counts its own
+/// hops while it grows.
 class TreeGrower {
 public:
-    TreeGrower(const Problem& problem, const EndsOfChunks& ends);
+    TreeGrower(const Problem& problem, const EndsOfChunks& ends, const Lanes& lanes);
 
     /// For how long the trees that are added hold the link with most to carry.
     Picoseconds most_load() const;
@@ -101,7 +110,9 @@ private:
 
     const Problem& problem_;
     const EndsOfChunks& ends_;
+    const Lanes& lanes_;
     const bool is_limited_;
+    const bool costs_rise_;  ///< while a tree grows
     std::vector<Picoseconds> loads_;
     std::vector<Picoseconds> sent_, received_;  ///< per node what its engines have to carry
     Picoseconds base_ = 0;  ///< what every link carries: it says nothing about which is better

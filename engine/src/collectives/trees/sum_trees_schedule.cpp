@@ -29,10 +29,11 @@ Exchange exchange_of(const Problem& problem, const SumEnds& ends, const AddingTr
     return found;
 }
 
-TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
+TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees, const Lanes& lanes,
                      const std::vector<Send>& reserved, const EndsOfChunks* exchanging)
     : problem_(problem),
       trees_(trees),
+      lanes_(lanes),
       exchanging_(exchanging),
       queues_(problem.links.size()),
       free_at_(problem.links.size()) {
@@ -62,7 +63,7 @@ void TreeTimes::refresh() {
     std::size_t gate = 0, hop = 0;
     for (const AddingTree& tree : trees_) {
         for (std::size_t i = 0; i < tree.hops.size(); ++i, ++hop) {
-            link_[hop] = tree.hops[i].link;
+            link_[hop] = lane_of(lanes_, tree.hops[i].link);
             inner_[hop] = static_cast<std::uint32_t>(gate + tree.hops[i].gate);
             outer_[hop] = static_cast<std::uint32_t>(gate + i + 1);
             hop_of_[outer_[hop]] = static_cast<std::uint32_t>(hop);

@@ -39,8 +39,9 @@ struct TreeStarts {
 class TreeTimes {
 public:
     /// `reserved` are sends of others, which forwards no hop may meet on a link; they are in order of start.
-    /// With `exchanging` ends of chunks, roots exchange sums with a neighbour.
-    TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
+    /// With `exchanging` ends of chunks, roots exchange sums with a neighbour. Where links share lanes no
+    /// node has few engines.
+    TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees, const Lanes& lanes = {},
               const std::vector<Send>& reserved = {}, const EndsOfChunks* exchanging = nullptr);
 
     /// Reads trees again, of which any may have changed.
@@ -86,6 +87,7 @@ private:
 
     const Problem& problem_;
     const std::vector<AddingTree>& trees_;
+    const Lanes lanes_;
     const EndsOfChunks* exchanging_;
     std::vector<Exchange> exchanges_;           ///< per chunk, hops of all trees; empty without any
     std::vector<std::uint32_t> exchanging_at_;  ///< per gate at their ends the chunk, or kNoHop
@@ -93,7 +95,7 @@ private:
     std::vector<std::uint32_t> others_by_;      ///< and which of them came last
     std::vector<Picoseconds> others_at_;        ///< and when
     std::vector<std::size_t> first_;            ///< per chunk; its gates are those from first + chunk on
-    std::vector<std::uint32_t> link_;           ///< per hop
+    std::vector<std::uint32_t> link_;           ///< per hop, or the one that stands for it
     std::vector<std::uint32_t> inner_, outer_;  ///< per hop its gates
     std::vector<std::uint8_t> is_sum_;          ///< per hop
     std::vector<std::uint32_t> hop_of_;         ///< per gate the hop of which it is the outer one

@@ -44,7 +44,9 @@ public:
           work_(work),
           effort_(effort),
           checkpoint_(checkpoint),
-          grower_(problem, ends) {
+          grower_(problem, ends, given.lanes) {
+        for (std::uint32_t chunk = 0; chunk < problem.chunks; ++chunk)
+            if (!ends.of(chunk).to.empty()) chunks_.push_back(chunk);
         for (const SumEnds& own : ends.kinds) roots_.emplace_back(problem, own);
     }
 
@@ -122,7 +124,7 @@ private:
             std::vector<Picoseconds> keys;
             keys.reserve(read->send_of.size());
             for (const std::size_t send : read->send_of) keys.push_back(of_send[send]);
-            TreeTimes times(problem_, made.trees, given_.reserved, exchanging());
+            TreeTimes times(problem_, made.trees, given_.lanes, given_.reserved, exchanging());
             settle(times, keys, made);
             take(made);
         }
@@ -149,7 +151,7 @@ private:
             tree = grower_.grow(chunk, roots[kind][turn], growth, random);
             grower_.add(tree);
         }
-        TreeTimes times(problem_, made.trees, given_.reserved, exchanging());
+        TreeTimes times(problem_, made.trees, given_.lanes, given_.reserved, exchanging());
         std::vector<Picoseconds> keys(times.hops());
         const double spread = kSpreadsOfRoots[draw % std::size(kSpreadsOfRoots)];
         for (std::size_t i = 0; i < order.size(); ++i) {
@@ -188,7 +190,7 @@ private:
         now_ = best_;
         grower_.clear();
         for (const AddingTree& tree : now_.trees) grower_.add(tree);
-        times_.emplace(problem_, now_.trees, given_.reserved, exchanging());
+        times_.emplace(problem_, now_.trees, given_.lanes, given_.reserved, exchanging());
         TreeStarts again = times_->forwards(now_.starts, checkpoint_);
         done_ += again.starts.size();
         if (again.time <= now_.time) {
@@ -257,12 +259,13 @@ private:
     /// One that makes the end late, and some of these and of all.
     std::vector<std::uint32_t> drawn_chunks(Random& random) const {
         std::uint32_t count = 1;
-        while (count < std::min(problem_.chunks, kMostRedrawn) && random.below(2) == 0) ++count;
+        const auto all = static_cast<std::uint32_t>(chunks_.size());
+        while (count < std::min(all, kMostRedrawn) && random.below(2) == 0) ++count;
         std::vector<std::uint32_t> chunks;
         for (std::uint32_t i = 0; i < count; ++i)
             chunks.push_back(i == 0 || random.below(2) == 0
                                  ? late_chunks_[random.below(static_cast<std::uint32_t>(late_chunks_.size()))]
-                                 : random.below(problem_.chunks));
+                                 : chunks_[random.below(all)]);
         std::sort(chunks.begin(), chunks.end());
         chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
         return chunks;
@@ -285,14 +288,16 @@ private:
             const auto last = first + static_cast<std::ptrdiff_t>(tree.hops.size());
             hop += tree.hops.size();
             const bool is_changed = next != change.chunks.end() && *next == chunk;
-            if (!is_changed || moves) keys.insert(keys.end(), first, last);
+            if (!is_changed) keys.insert(keys.end(), first, last);
             if (!is_changed) continue;
             ++next;
             change.before.push_back(tree);
             if (moves) {
                 if (tree.hops.empty()) continue;
-                move_hop(problem_, ends_.of(chunk), tree, late_hop(tree, hop - tree.hops.size(), random),
-                         random);
+                std::vector<Picoseconds> own(first, last);
+                const std::uint32_t late = late_hop(tree, hop - tree.hops.size(), random);
+                move_hop(problem_, ends_.of(chunk), tree, late, random, own);
+                keys.insert(keys.end(), own.begin(), own.end());
             } else {
                 const Picoseconds* starts = now_.starts.data() + (hop - tree.hops.size());
                 const Picoseconds at = complete_at(tree, starts) + shift(random);
@@ -352,7 +357,8 @@ private:
     const std::uint64_t work_;
     const Effort& effort_;
     const Checkpoint& checkpoint_;
-    std::vector<NearRoots> roots_;  ///< per kind of ends
+    std::vector<NearRoots> roots_;       ///< per kind of ends
+    std::vector<std::uint32_t> chunks_;  ///< that have ends
     TreeGrower grower_;
     TreesInTime best_, now_;
     std::optional<TreeTimes> times_;

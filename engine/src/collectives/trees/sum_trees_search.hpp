@@ -15,6 +15,7 @@ struct GivenTrees {
     std::vector<std::vector<Picoseconds>> keys;
     std::vector<Send> reserved;
     bool exchange = false;  ///< roots exchange sums with a neighbour
+    Lanes lanes;            ///< that links share; without sends of others, and engines
 };
 
 /// Draws a tree per chunk so that links have about as much to carry, and schedules all of them event by
