@@ -28,6 +28,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
 from dse.collectives.bounds.bound import Bound, Strongest
+from dse.collectives.bounds.takers import time_with_takers
 from dse.collectives.bounds.view import View
 
 MOST_NPUS = 1024
@@ -62,6 +63,14 @@ def spread_bound(view: View) -> Iterator[Bound]:
             between = f"{count} clusters" if count > 1 else "NPUs"
             text = (
                 f"{need} messages between {between} are needed, and few NPUs have something to send at first"
+            )
+            found = Bound("spread", strongest.time_ps, (), text)
+        own = part if count > 1 else range(graph.npus)
+        if has_root and strongest.raised_to(time_with_takers(spreads, own, collective.root_npu, chunks)):
+            between = f"{count} clusters" if count > 1 else "NPUs"
+            text = (
+                f"{need} messages between {between} are needed, few have something to send at first, and"
+                " links into those without the root take one after the other"
             )
             found = Bound("spread", strongest.time_ps, (), text)
     if found is not None:
@@ -151,21 +160,28 @@ class Spreads:
 
     def deliveries(self, part: Sequence[int], *, outside: bool, chunks: int = 1) -> list[int]:
         """When 1, 2, … messages of an NPU can be at others, in its part or outside: the least of all."""
-        least: list[int] = []
+        return _least(self._deliveries_of(npu, part, outside, chunks) for npu in range(self.npus))
+
+    def deliveries_of_parts(self, part: Sequence[int], chunks: int) -> list[int]:
+        """When 1, 2, … messages of a part that has something can be at NPUs of others: the least of all."""
+        merged: dict[int, list[int]] = {}
         for npu in range(self.npus):
-            times, firsts = [], []
-            for link in self._out[npu]:
-                ways = [time for other, time in self._past_of(link) if (part[other] != part[npu]) == outside]
-                first = self.arrival[link] + min(ways, default=0)
-                times += [first + number * self.held[link] for number in range(chunks * len(ways))]
-                firsts += [(self.held[link], first)] if ways else []
-            times.sort()
-            most = self.engines.get(npu, len(firsts))
-            if most < len(firsts):
-                held, first = map(min, zip(*firsts, strict=True))
-                times = [max(time, first + number // most * held) for number, time in enumerate(times)]
-            least = [*map(min, least, times), *least[len(times) :], *times[len(least) :]]
-        return least
+            merged.setdefault(part[npu], []).extend(self._deliveries_of(npu, part, True, chunks))
+        return _least(sorted(times) for times in merged.values())
+
+    def _deliveries_of(self, npu: int, part: Sequence[int], outside: bool, chunks: int) -> list[int]:
+        times, firsts = [], []
+        for link in self._out[npu]:
+            ways = [time for other, time in self._past_of(link) if (part[other] != part[npu]) == outside]
+            first = self.arrival[link] + min(ways, default=0)
+            times += [first + number * self.held[link] for number in range(chunks * len(ways))]
+            firsts += [(self.held[link], first)] if ways else []
+        times.sort()
+        most = self.engines.get(npu, len(firsts))
+        if most < len(firsts):
+            held, first = map(min, zip(*firsts, strict=True))
+            times = [max(time, first + number // most * held) for number, time in enumerate(times)]
+        return times
 
     def times_to(self, npus: int, part: Sequence[int]) -> list[int]:
         """When 1, 2, … up to so many NPUs can have what one has at 0; fewer if no more can."""
@@ -200,6 +216,14 @@ class Spreads:
     def _leaves_part(self, npu: int, part: Sequence[int]) -> bool:
         """Whether messages of an NPU can go to other parts."""
         return any(part[other] != part[npu] for link in self._out[npu] for other, _ in self._past_of(link))
+
+
+def _least(lists: Iterable[list[int]]) -> list[int]:
+    """The least of all at each place."""
+    least: list[int] = []
+    for times in lists:
+        least = [*map(min, least, times), *least[len(times) :], *times[len(least) :]]
+    return least
 
 
 def _times(
