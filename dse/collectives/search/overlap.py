@@ -90,7 +90,7 @@ class Overlaps:
             (_negotiated, lambda: self._negotiated_from or best),
             (_exchanged, lambda: best),
             (_images_kept, lambda: None),
-            (_exchanged, lambda: best),  # again if that was faster
+            (_exchanged, lambda: best),  # again from what images keep, or roots that exchange sums already
         ]
         for search, first in searches:
             if not is_over():
