@@ -25,6 +25,7 @@ Backwards in time the same says how long sums of some NPUs take to get to one.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from dse.collectives.bounds.bound import Bound, Strongest
@@ -66,7 +67,7 @@ def spread_bound(view: View) -> Iterator[Bound]:
             )
             found = Bound("spread", strongest.time_ps, (), text)
         own = part if count > 1 else range(graph.npus)
-        if has_root and strongest.raised_to(time_with_takers(spreads, own, collective.root_npu, chunks)):
+        if has_root and strongest.raised_to(spreads.time_with_takers(own, collective.root_npu, chunks)):
             between = f"{count} clusters" if count > 1 else "NPUs"
             text = (
                 f"{need} messages between {between} are needed, few have something to send at first, and"
@@ -212,6 +213,16 @@ class Spreads:
             if number + 1 < len(messages):
                 heapq.heappush(coming, (time + messages[number + 1], number + 1, time))
         return now
+
+    def time_with_takers(self, part: Sequence[int], root: int, chunks: int) -> int:
+        """When messages of so many chunks of a root can have come to all other parts; see `takers`."""
+        takers = Counter(
+            self.held[link]
+            for link, (source, head) in enumerate(zip(self.sources, self.heads, strict=True))
+            if head < self.npus and part[head] != part[root]
+            if source >= self.npus or part[source] != part[head]
+        )
+        return time_with_takers(self.deliveries_of_parts(part, chunks), takers, len(set(part)), chunks)
 
     def _leaves_part(self, npu: int, part: Sequence[int]) -> bool:
         """Whether messages of an NPU can go to other parts."""

@@ -15,27 +15,19 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dse.collectives.bounds.spreads import Spreads
 
 _MOST_MOMENTS = 256
 
 
-def time_with_takers(spreads: Spreads, part: Sequence[int], root: int, chunks: int) -> int:
-    """When so many chunks of a root can have come to all other parts at the earliest; 0 if they never can."""
-    parts = len(set(part))
+def time_with_takers(messages: Sequence[int], takers: Counter[int], parts: int, chunks: int) -> int:
+    """When so many chunks of a root can have come to all other parts at the earliest; 0 if they never can.
+
+    A part brings `messages` to others from when it has something; `takers` counts links by held times.
+    """
     need = chunks * (parts - 1)
-    arrivals = _arrivals(spreads.deliveries_of_parts(part, chunks), parts, need)
+    arrivals = _arrivals(messages, parts, need)
     if not need or len(arrivals) < need:
         return 0
-    takers = Counter(
-        spreads.held[link]
-        for link, (source, head) in enumerate(zip(spreads.sources, spreads.heads, strict=True))
-        if head < spreads.npus and part[head] != part[root]
-        if source >= spreads.npus or part[source] != part[head]
-    )
     latest = arrivals[-1]
     for before in range(0, need, -(-need // _MOST_MOMENTS)):
         latest = max(latest, _taken_by(takers, arrivals[before], need - before))
