@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.answers.foreign_inputs import foreign_inputs
-from dse.base.errors import InputError
-from dse.base.files import naming_paths
+from dse.base.errors import InputError, naming_paths
 from dse.base.settings.checks import checked_folder, described
 from dse.base.settings.keywords import Value, words_of
 from dse.studies.config import Config, compose_config

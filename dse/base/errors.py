@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+
 from dse.base.texts import shortened
+
+_OF_PATHS = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS)
 
 
 class DseError(Exception):
@@ -30,3 +37,14 @@ class SimulationTimeout(DseError):  # noqa: N818 (a status of results, not only 
 
 class Cancelled(Exception):  # noqa: N818 (what another thread asked for)
     """The engine was told to stop, by `dse.base.cancellation`; whoever told it so expects this."""
+
+
+@contextlib.contextmanager
+def naming_paths() -> Iterator[None]:
+    """Turn an OSError that only a path of the user or its disk can have into an InputError that names it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OF_PATHS or error.filename is None:
+            raise
+        raise InputError(f"{os.fsdecode(error.filename)}: {error.strerror}") from None

@@ -36,20 +36,6 @@ def conf_folder() -> Path:
 
 
 @contextlib.contextmanager
-def naming_paths() -> Iterator[None]:
-    """Turn an OSError that only a path of the user or its disk can have into an InputError that names it."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _OF_PATHS or error.filename is None:
-            raise
-        raise InputError(f"{os.fsdecode(error.filename)}: {error.strerror}") from None
-
-
-_OF_PATHS = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS)
-
-
-@contextlib.contextmanager
 def writing_to(path: Path) -> Iterator[None]:
     """Turn an OSError (read-only, disk full …) into an InputError that names the path and the cause."""
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dse.base import signals
 from dse.base.command_lines import Arguments, CommandLine, Option, asks_for_help
-from dse.base.errors import DseError, InputError
+from dse.base.errors import DseError, InputError, naming_paths
 from dse.base.texts import printable
 from dse.base.units import parse_bytes
 
@@ -142,8 +142,6 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
 
 
 def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
-    from dse.base.files import naming_paths
-
     try:
         _check_folder()
         with naming_paths():

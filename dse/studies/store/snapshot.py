@@ -88,7 +88,7 @@ def _without_keys(
 
 
 def _tables(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Read part after part; the memory pool keeps much of what decoding took, unless it is told."""
+    """Read part after part; before each, the memory pool gives back the memory that it holds in reserve."""
     import pyarrow as pa
 
     schema = record.coded_schema(names)
