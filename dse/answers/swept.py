@@ -33,18 +33,19 @@ _SHOWN_GROUPS = 12
 
 
 def sweep_answer(
-    store: StudyStore, keys: pa.Array, cap: Cap, objective: str = "step"
+    store: StudyStore, keys: pa.Array | None, cap: Cap, objective: str = "step"
 ) -> tuple[list[str], list[str]]:
     """Return the answer to each question of the points of a sweep as text, and lines next to the answers.
 
-    With an objective of runs, their winners over all systems and sizes come last.
+    Without `keys` all points of the study are those of the sweep. With an objective of runs, their winners
+    over all systems and sizes come last.
 
     Raises:
         FileNotFoundError, InputError: as `StudyStore.snapshot`.
     """
     import pyarrow.compute as pc
 
-    others = store.count() > len(keys)
+    others = keys is not None
     columns = [*ANSWER_COLUMNS, "fractional", "impossible_split"]
     columns += OBJECTIVE_COLUMNS if objective in COLUMNS else ()
     snapshot = store.snapshot([*columns, "key"] if others else columns)

@@ -66,10 +66,10 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
 
     command = ["python", "-m", "dse.sweep", *arguments]
     swept = Session(config, command, _say, Progress, foreign_inputs).run()
-    store, keys = swept.store, swept.keys
-    if len(keys) > swept.computed:
-        print(f"{len(keys) - swept.computed} of {len(keys)} points were in the study already\n")
-    texts, lines = store.reading(lambda: sweep_answer(store, keys, _cap(config), config.objective))
+    store = swept.store
+    if swept.points > swept.computed:
+        print(f"{swept.points - swept.computed} of {swept.points} points were in the study already\n")
+    texts, lines = store.reading(lambda: sweep_answer(store, swept.keys, _cap(config), config.objective))
     for line in lines:
         _say(line)
     print("\n\n".join(texts))

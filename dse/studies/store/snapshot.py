@@ -88,12 +88,12 @@ def _without_keys(
 
 
 def _tables(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]) -> Iterator[pa.Table]:
-    """Read part after part; before each, the memory pool gives back the memory that it holds in reserve."""
+    """Read part after part, with the memory given back that a sweep before may have left to the pool."""
     import pyarrow as pa
 
     schema = record.coded_schema(names)
+    pa.default_memory_pool().release_unused()
     for part in parts:
-        pa.default_memory_pool().release_unused()
         yield read_part(part, record, schema)
 
 

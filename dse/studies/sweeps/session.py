@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep that has ended: its study, keys of its points, how many are new, and notes of its search."""
+    """A sweep that has ended: its study, how many points it has, how many are new, and notes of its search.
+
+    `keys` are those of its points; None where the study has no others.
+    """
 
     store: StudyStore
-    keys: pa.Array
+    points: int
+    keys: pa.Array | None
     computed: int
     notes: Sequence[str]
 
@@ -88,8 +92,11 @@ class Session:
             self.say(f"note: {result.warning}")
         import pyarrow as pa
 
-        # Texts of Python would take twice the memory while the answer is read.
-        return Swept(store, pa.array(result.keys, pa.string()), result.computed, search.notes())
+        points, keys = len(result.keys), None
+        if store.count() > points:
+            # Texts of Python would take twice the memory while the answer is read.
+            keys = pa.array(result.keys, pa.string())
+        return Swept(store, points, keys, result.computed, search.notes())
 
     def _asks_otherwise(self, store: StudyStore[StudyRow]) -> bool:
         """Whether the latest sweep had another cap or objective."""
