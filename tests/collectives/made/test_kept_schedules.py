@@ -22,12 +22,12 @@ from dse.studies.store import StudyStore
 Plain = list[tuple[object, ...]]
 COLLECTIVES = ("all_gather", "all_reduce", "reduce_scatter", "all_to_all")
 SYNTHESIZED = [f"system.collectives.{name}=[synthesized]" for name in COLLECTIVES]
-FEW = ("space.sp=[1]", "space.pp=[1]", "space.tp=[1,4]")
+FEW = ("space.sp=[1]", "space.pp=[1]", "space.tp=[4]")
 
 
 def grid(bandwidth_gbps: int = 50) -> LinkGraph:
-    """A mesh of nine NPUs, whose corners have fewer links."""
-    return named_network(f"grid__dim=[3,3]__alpha=500__beta={bandwidth_gbps}").graph
+    """A mesh of six NPUs, whose corners have fewer links."""
+    return named_network(f"grid__dim=[3,2]__alpha=500__beta={bandwidth_gbps}").graph
 
 
 def plain(made: Made) -> Plain:
