@@ -24,6 +24,8 @@ from typing import Any
 from dse.base.start import INTERRUPTED as INTERRUPTED
 
 _SAME_S = 1.0  # a terminal and a wrapper may both pass on one Ctrl-C; a later one means: now
+_AGAIN_S = 0.001
+_LOCKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "notify", "notify_all"}
 
 
 class _Command:
@@ -69,9 +71,11 @@ class _Command:
         handler = signal.getsignal(signal.SIGINT)  # whoever has put another one before ours takes notice too
         (handler if callable(handler) else self._interrupted)(signal.SIGINT, frame)
 
-    def _interrupted(self, _number: int, _frame: FrameType | None) -> None:
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:  # a copy that is about to become another program
             os._exit(128 + self._number)
+        if self._blocks and postponed(number, frame):
+            return
         now = time.monotonic()
         if self._received_s is None:
             self._received_s = now
@@ -129,6 +133,28 @@ class _Command:
 
 
 _command: _Command | None = None
+
+
+def postponed(number: int, frame: FrameType | None) -> bool:
+    """Whether a handler was called where it must not raise; it will be called again a millisecond later.
+
+    Conditions, events and futures take their locks in Python. An exception between the taking and the block
+    that gives a lock back would leave it taken, and other threads would wait for it without end.
+    """
+    if frame is None or frame.f_globals.get("__name__") not in ("threading", "concurrent.futures._base"):
+        return False
+    name = frame.f_code.co_name
+    # Condition.wait gives its lock back before it names `gotit`; from then on it takes it again in any case.
+    is_releasing = name == "wait" and "waiter" in frame.f_locals and "gotit" not in frame.f_locals
+    if name not in _LOCKING and not is_releasing:
+        return False
+    _thread.start_new_thread(_signal_again, (_thread.get_ident(), number))
+    return True
+
+
+def _signal_again(thread: int, number: int) -> None:
+    time.sleep(_AGAIN_S)
+    signal.pthread_kill(thread, number)
 
 
 def guard() -> None:

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from dse.base.signals import postponed
+
 
 @contextlib.contextmanager
 def noticed_interrupts() -> Iterator[list[int]]:
@@ -22,6 +24,8 @@ def noticed_interrupts() -> Iterator[list[int]]:
         return
 
     def handler(number: int, frame: FrameType | None) -> None:
+        if postponed(number, frame):
+            return
         noted.append(number)
         if callable(before):
             before(number, frame)
