@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dse.base.errors import InputError
 
-SELECTIVE = ("core_attn", "products")
+SELECTIVE = ("core_attn", "products", "elementwise")
 WIDEST_MARGIN = 0.15
 """The margin where too few runs tell one: `dse.prediction.calibration.memory_margins`."""
 
@@ -27,7 +27,11 @@ class FrameworkMemory:
     `unfused`: norms, rotary positions and the product with a gate each keep their own inputs.
     `whole_stages`: with pipelines, weights that ZeRO shards stay gathered from micro-batch to micro-batch,
     and their gradients whole and in fp32 until the last.
-    `selective` recomputation repeats the core of attention, or every second product and all between.
+    `casts_in_use`: weights exist in fp32, which is no part of `optimizer_bytes` then. A layer's are cast, and
+    gathered, for its passes, and its gradients leave in 16 bit.
+    `splits_residual`: tensor parallelism splits the residual stream by its width.
+    `selective` recomputation repeats the core of attention, or every second product and all between, or the
+    core and all that is elementwise; the latter is never kept, as a compiler repeats it.
     `allocator_slack`: the share of its tensors that an allocator holds besides, where the framework's logs
     tell the memory that is reserved.
     `margin`: how far predicted peaks are off (`dse.prediction.steps.verdicts`).
@@ -46,6 +50,8 @@ class FrameworkMemory:
     gathered_inputs: bool = False
     unfused: bool = False
     whole_stages: bool = False
+    casts_in_use: bool = False
+    splits_residual: bool = False
     selective: str = "core_attn"
     allocator_slack: float = 0.0
     margin: float = WIDEST_MARGIN

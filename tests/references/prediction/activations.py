@@ -27,7 +27,7 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
     parts = {matrix.part for matrix in matrices(local.model, kind)}
     own = local.framework.memory
     features = local.tokens * local.model.d_model
-    residual = features * local.norm_share
+    residual = features * local.residual_share
     inputs = features if own.gathered_inputs else residual
     found: list[Kept] = []
     for part in ("attention", "state_space", "feed_forward", "experts"):
@@ -116,7 +116,7 @@ def _experts(local: Local, kept: float) -> list[Kept]:
     shared = local.tokens * experts.shared_width / local.plan.tp
     inside = local.expert_tokens * experts.d_ff / local.expert_tp
     return [
-        Kept((4 if kept else 0) * local.tokens * local.model.d_model * local.norm_share, ("moe",)),
+        Kept((4 if kept else 0) * local.tokens * local.model.d_model * local.residual_share, ("moe",)),
         Kept((_inner(local) + kept) * shared, ("moe", "shared_experts")),
         Kept(kept * local.expert_tokens * local.model.d_model, ("moe",)),
         Kept(_inner(local) * inside, ("moe",)),
@@ -143,9 +143,13 @@ def kept_bytes(local: Local, kind: LayerKind, *, is_recomputed: bool) -> float:
     """Bytes that a layer keeps for its backward pass: its input alone under full recomputation."""
     again = recomputed(local.plan) if is_recomputed else frozenset()
     if again is None:
-        return 2 * local.tokens * local.model.d_model * local.norm_share
-    if local.plan.recompute == "selective" and again and local.framework.memory.selective == "products":
+        return 2 * local.tokens * local.model.d_model * local.residual_share
+    selective = local.framework.memory.selective
+    is_selective = local.plan.recompute == "selective" and bool(again)
+    if is_selective and selective == "products":
         return _kept_products(local, kind)
+    if selective == "elementwise":
+        return _kept_outputs(local, kind, keeps_attention=not is_selective)
     return sum(one.bytes_ for one in kept_tensors(local, kind) if again.isdisjoint(one.modules))
 
 
@@ -155,7 +159,7 @@ def _kept_products(local: Local, kind: LayerKind) -> float:
     Queries, values, the first of the inner products and, where that is gated, the output of the block.
     """
     model, tokens = local.model, local.tokens
-    residual = tokens * model.d_model * local.norm_share
+    residual = tokens * model.d_model * local.residual_share
     parts = {matrix.part for matrix in matrices(model, kind)}
     attention = 0.0
     if "attention" in parts:
@@ -170,6 +174,30 @@ def _kept_products(local: Local, kind: LayerKind) -> float:
         inner = local.expert_tokens * experts.d_ff / local.expert_tp
         outer = local.expert_tokens * model.d_model
     return 2 * residual + attention + 2 * inner + (2 * outer if model.gated_mlp else 0)
+
+
+def _kept_outputs(local: Local, kind: LayerKind, *, keeps_attention: bool) -> float:
+    """A layer keeps its input and the outputs of its products, and the output of attention or the scan."""
+    model, tokens, experts = local.model, local.tokens, local.model.experts
+    parts = {matrix.part for matrix in matrices(model, kind)}
+    residual = 2 * tokens * model.d_model * local.residual_share
+    found = 0.0
+    if "attention" in parts:
+        latent = model.latent_attention
+        ranks = 0 if latent is None else (latent.query_rank or 0) + latent.key_value_rank
+        found += residual + 2 * tokens * (local.query_width + local.key_width + local.value_width + ranks)
+        found += (2 * tokens * local.output_width + 4 * tokens * local.heads) * keeps_attention
+    if "state_space" in parts:
+        made, width = local.state_widths
+        found += residual + 2 * tokens * (made + width * keeps_attention)
+    if "feed_forward" in parts:
+        found += residual + _inner(local) * tokens * model.d_ff / local.plan.tp
+    if local.has_experts(kind):
+        assert experts is not None
+        inside = local.expert_tokens * experts.d_ff / local.expert_tp
+        shared = tokens * experts.shared_width / local.plan.tp
+        found += residual + _inner(local) * (shared + inside) + 2 * local.expert_tokens * model.d_model
+    return found
 
 
 def backward_bytes(local: Local, kind: LayerKind) -> float:
@@ -191,4 +219,8 @@ def backward_bytes(local: Local, kind: LayerKind) -> float:
     if "experts" in parts and model.experts is not None:
         inside = local.expert_tokens * model.experts.d_ff / local.expert_tp
         widest.append(4 * local.expert_tokens * model.d_model + _inner(local) * inside)
-    return 2 * tokens * model.d_model * local.norm_share + max(widest)
+    repeated = 0.0
+    if local.framework.memory.selective == "elementwise":
+        whole = sum(one.bytes_ for one in kept_tensors(local, kind))
+        repeated = max(0.0, whole - _kept_outputs(local, kind, keeps_attention=True))
+    return 2 * tokens * model.d_model * local.residual_share + max(widest) + repeated

@@ -73,7 +73,9 @@ def _states(
     optimizer_bytes = float(plan.optimizer_bytes or local.framework.memory.optimizer_bytes)
     weights = stored(held, 2.0, 3)
     gradients = stored(held.trained, float(local.framework.gradient_bytes), 2)
-    if _has_whole_stages(local):
+    if local.framework.memory.casts_in_use:
+        weights = stored(held, 4.0, 3)
+    elif _has_whole_stages(local):
         weights += 2.0 * held.total
         gradients += 4.0 * held.trained.total
     elif plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
@@ -110,7 +112,7 @@ def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     plan = local.plan
     if local.model.lora is not None:  # those of adapters are small
         return 0.0
-    if _has_whole_stages(local):
+    if _has_whole_stages(local) or local.framework.memory.casts_in_use:
         return 0.0
     if plan.zero_stage == 3:  # one layer's in 16 bit, those of two as they are reduced
         return (2.0 + 2 * local.framework.gradient_bytes) * _largest_layer(local, chunks)
@@ -126,12 +128,14 @@ def _moments(
     """Return the bytes by category of each moment that may be the peak, besides those of `_stored`."""
     model, plan = local.model, local.plan
     features = 2 * local.tokens * model.d_model
-    gathered = 2 * features if plan.sequence_parallel else 0.0  # an input, and the gradient of one
+    gathered = 2 * features if local.residual_share < 1 else 0.0  # an input, and the gradient of one
+    cast = 2.0 * local.framework.memory.casts_in_use
+    made = cast if model.lora else 2 * cast  # weights in 16 bit, and their gradients
     layers = [
         {
             "activations": _repeated(local, chunks, *kept[kind]),
             "communication": gathered,
-            "workspace": backward_bytes(local, kind),
+            "workspace": backward_bytes(local, kind) + made * layer_weights(local, kind).total,
         }
         for kind in _kinds(chunks)
     ]
@@ -139,18 +143,21 @@ def _moments(
         return layers or [{"activations": 0.0, "communication": 0.0, "workspace": 0.0}]
     heads = 1 + model.prediction_layers
     logits = local.tokens * model.output_dim / plan.tp
-    ends = heads * (2 + local.bits / 8) * local.tokens * model.d_model * local.norm_share  # of the last norm
+    ends = (
+        heads * (2 + local.bits / 8) * local.tokens * model.d_model * local.residual_share
+    )  # of the last norm
     others = 4 * (heads - 1) * logits  # softmax of the heads whose backward pass comes later
     own = local.framework.memory
     loss = (own.split_logit_bytes if plan.tp > 1 and own.split_logit_bytes else own.logit_bytes) * logits
-    table = 2 * model.output_dim * model.d_model / plan.tp if model.lora is None else 0.0
+    table = model.output_dim * model.d_model / plan.tp
+    gradient = 2 * table if model.lora is None else 0.0
     return [
         *layers,
-        {"activations": ends + others + loss, "communication": gathered / 2, "workspace": 0.0},
+        {"activations": ends + others + loss, "communication": gathered / 2, "workspace": cast * table},
         {
             "activations": ends + others + 2 * logits,
             "communication": gathered,
-            "workspace": table + features * local.norm_share,
+            "workspace": gradient + cast * table + features * local.residual_share,
         },
     ]
 

@@ -44,6 +44,11 @@ class Local:
         return 1 / self.plan.tp if self.plan.sequence_parallel else 1.0
 
     @cached_property
+    def residual_share(self) -> float:
+        """Share of residuals that are kept on this NPU; some frameworks split them in any case."""
+        return 1 / self.plan.tp if self.framework.memory.splits_residual else self.norm_share
+
+    @cached_property
     def heads(self) -> float:
         """Heads of queries on this NPU."""
         return self.model.num_heads / self.plan.tp

@@ -60,12 +60,17 @@ struct Cluster {
     }
 };
 
+/// Outputs that a layer keeps where it is recomputed selectively, as dse/prediction/steps/framework_memory.py
+/// names them.
+enum class Selective : std::uint8_t { kAllButCore, kEverySecondProduct, kProducts };
+
 /// Figures of the memory that a framework takes; see dse/prediction/steps/framework_memory.py.
 struct FrameworkMemory {
     double workspace_bytes = 0.0, grouped_workspace_bytes = 0.0, optimizer_bytes = 0.0, logit_bytes = 0.0;
     double split_logit_bytes = 0.0;  ///< 0: as logit_bytes
     bool placeholder_gradients = false, low_precision_weights = false, gathered_inputs = false;
-    bool unfused = false, whole_stages = false, selects_products = false;
+    bool unfused = false, whole_stages = false, casts_in_use = false, splits_residual = false;
+    Selective selective = Selective::kAllButCore;
     double allocator_slack = 0.0;
 };
 

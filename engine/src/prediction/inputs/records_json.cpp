@@ -176,7 +176,11 @@ Framework framework_of_json(std::string_view text) {
     memory.gathered_inputs = own.flag("gathered_inputs");
     memory.unfused = own.flag("unfused");
     memory.whole_stages = own.flag("whole_stages");
-    memory.selects_products = own.text("selective") == "products";
+    memory.casts_in_use = own.flag("casts_in_use");
+    memory.splits_residual = own.flag("splits_residual");
+    const std::string selective = own.text("selective");
+    if (selective == "products") memory.selective = Selective::kEverySecondProduct;
+    if (selective == "elementwise") memory.selective = Selective::kProducts;
     memory.allocator_slack = own.number("allocator_slack");
     return found;
 }

@@ -18,7 +18,8 @@ struct Sizes {
     double tp = 1.0, ep = 1.0, cp = 1.0;
     double tokens = 0.0;  ///< of a micro-batch, between the blocks that tensor parallelism splits
     double d_model = 0.0;
-    double norm_share = 1.0;  ///< of the tokens that norms and residuals work on
+    double norm_share = 1.0;      ///< of the tokens that norms and residuals work on
+    double residual_share = 1.0;  ///< of residuals that are kept
     double heads = 0.0, query_width = 0.0, key_width = 0.0, value_width = 0.0, output_width = 0.0;
     double state_made = 0.0, state_width = 0.0;  ///< of a mixer's first product, and of its heads
     double expert_tp = 1.0, expert_load = 1.0;
@@ -35,6 +36,7 @@ struct Sizes {
         tokens = static_cast<double>(plan.micro_batch * model.seq_len) / cp;
         d_model = static_cast<double>(model.d_model);
         norm_share = plan.sequence_parallel ? 1 / tp : 1.0;
+        residual_share = framework.memory.splits_residual ? 1 / tp : norm_share;
         heads = static_cast<double>(model.num_heads) / tp;
         query_width = heads * static_cast<double>(model.key_width);
         output_width = heads * static_cast<double>(model.value_width);

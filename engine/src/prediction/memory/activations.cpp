@@ -60,7 +60,8 @@ void experts_of(const Sizes& sizes, double kept, Kept& found) {
     const Experts& experts = *sizes.model.experts;
     const double shared = sizes.tokens * static_cast<double>(experts.shared_width) / sizes.tp;
     const double inside = sizes.expert_tokens * static_cast<double>(experts.d_ff) / sizes.expert_tp;
-    found.add((kept != 0.0 ? 4.0 : 0.0) * sizes.tokens * sizes.d_model * sizes.norm_share, Module::kExperts);
+    found.add((kept != 0.0 ? 4.0 : 0.0) * sizes.tokens * sizes.d_model * sizes.residual_share,
+              Module::kExperts);
     found.add((inner(sizes) + kept) * shared, Module::kExperts | Module::kSharedExperts);
     found.add(kept * sizes.expert_tokens * sizes.d_model, Module::kExperts);
     found.add(inner(sizes) * inside, Module::kExperts);
@@ -76,7 +77,7 @@ void part_of(const Sizes& sizes, Part part, Kept& found) {
         if (part == Part::kFeedForward || part == Part::kExperts) is_kept = lora->adapts_feed_forward;
     }
     const double kept = is_kept ? static_cast<double>(sizes.plan.bits) / 8 : 0.0;
-    const double features = sizes.tokens * sizes.d_model, residual = features * sizes.norm_share;
+    const double features = sizes.tokens * sizes.d_model, residual = features * sizes.residual_share;
     found.add(2 * residual);
     found.add(kept * (sizes.framework.memory.gathered_inputs ? features : residual), Module::kNorm);
     found.add(sizes.dropout_bytes * residual);
@@ -105,7 +106,7 @@ void part_of(const Sizes& sizes, Part part, Kept& found) {
 
 /// A layer keeps its input, the output of attention, and the outputs of every second product.
 double kept_products(const Sizes& sizes, const LayerKind& kind) {
-    const double tokens = sizes.tokens, residual = tokens * sizes.d_model * sizes.norm_share;
+    const double tokens = sizes.tokens, residual = tokens * sizes.d_model * sizes.residual_share;
     double mixed = 0.0, inside = 0.0, outside = 0.0;
     if (kind.has(Part::kAttention)) {
         mixed = 2 * tokens * (sizes.query_width + sizes.value_width + sizes.output_width) +
@@ -123,22 +124,53 @@ double kept_products(const Sizes& sizes, const LayerKind& kind) {
     return 2 * residual + mixed + 2 * inside + (sizes.model.gated_mlp ? 2 * outside : 0.0);
 }
 
+/// A layer keeps its input and the outputs of its products; the rest is computed again from them. Where
+/// nothing is recomputed, fused attention keeps its output besides.
+double kept_outputs(const Sizes& sizes, const LayerKind& kind, bool keeps_attention) {
+    const double tokens = sizes.tokens, residual = 2 * tokens * sizes.d_model * sizes.residual_share;
+    double kept = 0.0;
+    if (kind.has(Part::kAttention)) {
+        kept += residual + 2 * tokens * (sizes.query_width + sizes.key_width + sizes.value_width);
+        if (sizes.model.latent) kept += 2 * tokens * static_cast<double>(sizes.model.latent->ranks);
+        if (keeps_attention) kept += 2 * tokens * sizes.output_width + 4 * tokens * sizes.heads;
+    }
+    if (kind.has(Part::kStateSpace)) {
+        kept += residual + 2 * tokens * sizes.state_made;
+        if (keeps_attention) kept += 2 * tokens * sizes.state_width;
+    }
+    if (kind.has(Part::kFeedForward)) {
+        kept += residual + inner(sizes) * tokens * static_cast<double>(sizes.model.d_ff) / sizes.tp;
+    }
+    if (sizes.has_experts(kind)) {
+        const Experts& experts = *sizes.model.experts;
+        const double shared = tokens * static_cast<double>(experts.shared_width) / sizes.tp;
+        const double inside = sizes.expert_tokens * static_cast<double>(experts.d_ff) / sizes.expert_tp;
+        kept += residual + inner(sizes) * (shared + inside) + 2 * sizes.expert_tokens * sizes.d_model;
+    }
+    return kept;
+}
+
+double all_kept(const Sizes& sizes, const LayerKind& kind, Modules again) {
+    Kept found(again);
+    for (const Part part : {Part::kAttention, Part::kStateSpace, Part::kFeedForward, Part::kExperts}) {
+        if (kind.has(part)) part_of(sizes, part, found);
+    }
+    return found.total();
+}
+
 }  // namespace
 
 double kept_bytes(const Sizes& sizes, const LayerKind& kind, bool is_recomputed) {
     const Plan& plan = sizes.plan;
     const Modules again = is_recomputed ? plan.recomputed : Modules{0};
     if (is_recomputed && plan.recompute == Recompute::kFull) {
-        return 2 * sizes.tokens * sizes.d_model * sizes.norm_share;
+        return 2 * sizes.tokens * sizes.d_model * sizes.residual_share;
     }
-    if (plan.recompute == Recompute::kSelective && again != 0 && sizes.framework.memory.selects_products) {
-        return kept_products(sizes, kind);
-    }
-    Kept found(again);
-    for (const Part part : {Part::kAttention, Part::kStateSpace, Part::kFeedForward, Part::kExperts}) {
-        if (kind.has(part)) part_of(sizes, part, found);
-    }
-    return found.total();
+    const Selective selective = sizes.framework.memory.selective;
+    const bool is_selective = plan.recompute == Recompute::kSelective && again != 0;
+    if (is_selective && selective == Selective::kEverySecondProduct) return kept_products(sizes, kind);
+    if (selective == Selective::kProducts) return kept_outputs(sizes, kind, !is_selective);
+    return all_kept(sizes, kind, again);
 }
 
 double backward_bytes(const Sizes& sizes, const LayerKind& kind) {
@@ -159,7 +191,10 @@ double backward_bytes(const Sizes& sizes, const LayerKind& kind) {
             sizes.expert_tokens * static_cast<double>(sizes.model.experts->d_ff) / sizes.expert_tp;
         widest = std::max(widest, 4 * sizes.expert_tokens * sizes.d_model + inner(sizes) * inside);
     }
-    return 2 * tokens * sizes.d_model * sizes.norm_share + widest;
+    if (sizes.framework.memory.selective == Selective::kProducts) {
+        widest += std::max(0.0, all_kept(sizes, kind, 0) - kept_outputs(sizes, kind, true));
+    }
+    return 2 * tokens * sizes.d_model * sizes.residual_share + widest;
 }
 
 }  // namespace dse::prediction

@@ -69,7 +69,9 @@ void add_states(const Stage& stage, const Weights& held, const Groups& groups, B
     double weights = stored(held, 2.0, 3);
     double gradients = stored(trained, static_cast<double>(sizes.framework.gradient_bytes), 2);
     const auto bits = static_cast<double>(plan.bits);
-    if (stage.has_whole_stages()) {
+    if (own.casts_in_use) {
+        weights = stored(held, 4.0, 3);
+    } else if (stage.has_whole_stages()) {
         weights += 2.0 * held.total();
         gradients += 4.0 * trained.total();
     } else if (plan.zero_stage == 3) {  // two layers at a time, and the tables, which stay
@@ -115,11 +117,12 @@ double placeholders(const Stage& stage) {
 /// Gradients of weights besides those that stay.
 double gradient_copies(const Stage& stage) {
     const Sizes& sizes = stage.sizes;
-    if (sizes.model.lora || stage.has_whole_stages()) return 0.0;
+    const FrameworkMemory& own = sizes.framework.memory;
+    if (sizes.model.lora || stage.has_whole_stages() || own.casts_in_use) return 0.0;
     if (sizes.plan.zero_stage == 3) {
         return (2.0 + 2 * static_cast<double>(sizes.framework.gradient_bytes)) * stage.largest_layer();
     }
-    return sizes.framework.memory.placeholder_gradients ? 2.0 * placeholders(stage) : 0.0;
+    return own.placeholder_gradients ? 2.0 * placeholders(stage) : 0.0;
 }
 
 /// The bytes of the moment that is the peak, besides those of `stored`.
@@ -136,15 +139,18 @@ Bytes peak_moment(const Stage& stage) {
         if (is_first || sum(one) > sum(peak)) peak = one;
         is_first = false;
     };
+    const FrameworkMemory& own = sizes.framework.memory;
     const double features = 2 * sizes.tokens * sizes.d_model;
-    const double gathered = plan.sequence_parallel ? 2 * features : 0.0;
+    const double gathered = sizes.residual_share < 1 ? 2 * features : 0.0;
+    // Weights in 16 bit, and the gradients of those that are trained.
+    const double cast = own.casts_in_use ? 2.0 : 0.0, made = sizes.model.lora ? cast : 2 * cast;
     for (const std::uint32_t kind : stage.kinds) {
         const LayerBytes& layer = stage.layers[kind];
         double repeated = 0.0;
         if (stage.repeats) {
             repeated = plan.recompute == Recompute::kFull ? layer.kept : layer.kept - layer.kept_recomputed;
         }
-        moment(repeated, gathered, layer.backward);
+        moment(repeated, gathered, layer.backward + made * layer.parameters);
     }
     bool has_head = false;
     for (const std::uint32_t type : stage.chunks) has_head = has_head || stage.layout.types[type].has_head;
@@ -153,14 +159,13 @@ Bytes peak_moment(const Stage& stage) {
     const auto heads = static_cast<double>(1 + model.prediction_layers),
                output = static_cast<double>(model.output_dim);
     const double logits = sizes.tokens * output / sizes.tp;
-    const double ends =
-        heads * (2 + static_cast<double>(plan.bits) / 8) * sizes.tokens * sizes.d_model * sizes.norm_share;
+    const double ends = heads * (2 + static_cast<double>(plan.bits) / 8) * sizes.tokens * sizes.d_model *
+                        sizes.residual_share;
     const double others = 4 * (heads - 1) * logits;
-    const FrameworkMemory& own = sizes.framework.memory;
     const double each = plan.tp > 1 && own.split_logit_bytes != 0.0 ? own.split_logit_bytes : own.logit_bytes;
-    const double table = model.lora ? 0.0 : 2 * output * sizes.d_model / sizes.tp;
-    moment(ends + others + each * logits, gathered / 2, 0.0);
-    moment(ends + others + 2 * logits, gathered, table + features * sizes.norm_share);
+    const double table = output * sizes.d_model / sizes.tp, gradient = model.lora ? 0.0 : 2 * table;
+    moment(ends + others + each * logits, gathered / 2, cast * table);
+    moment(ends + others + 2 * logits, gathered, gradient + cast * table + features * sizes.residual_share);
     return peak;
 }
 
