@@ -21,7 +21,6 @@ from dse.planner.files.answer import Answer, read_answer
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.steps import way_of
 from dse.prediction.frameworks.checks.clusters import cluster_of_gpu, cluster_of_name
-from dse.prediction.frameworks.dialect import dialect_named
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.models import model_from, model_values
 from dse.prediction.steps.details import listed_stages
@@ -88,10 +87,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
             f"{model.name} on {system.name} is simulated, not predicted: frameworks run on a cluster "
             "(system=dgx_h100) with model.fidelity=realistic"
         )
-    own = dialect_named(framework).constants if framework is not None else ()
     found = training_strategies(model, system, framework)
-    if own:
-        found = [replace(one, framework=own[0]) for one in found]
     strategies = found if isinstance(found, Strategies) else Strategies.of(list(found))
     refused = Refusals(len(strategies))
     figures = predict_strategies(model, strategies, cluster, refused, threads=usable_cores())

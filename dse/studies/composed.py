@@ -52,9 +52,12 @@ def training_strategies(
     Raises:
         InputError: there is no such framework.
     """
+    from dse.studies.space.settings import framework_that_runs
+
     assert system.accelerator is not None
     name = "training" if model.experts is None else "training_moe"
-    selection = _selection(name, "bf16" in system.accelerator.peak_tflops, launchable)
+    framework = framework_that_runs(launchable) or system.accelerator.framework
+    selection = _selection(name, "bf16" in system.accelerator.peak_tflops, framework, launchable)
     try:
         return selection.strategies(model, system)
     except InputError:  # no combination satisfies the constraints
@@ -62,13 +65,14 @@ def training_strategies(
 
 
 @functools.cache
-def _selection(name: str, has_bf16: bool, launchable: str | None) -> Constraints:
+def _selection(name: str, has_bf16: bool, framework: str, launchable: str | None) -> Constraints:
     """The selection of all calls: systems of one size share their lists of strategies."""
     from dse.studies.config import compose_config
 
     fp16 = [] if has_bf16 else ["space.precision=[fp16]"]
     only = [] if launchable is None else [f"space.launchable={launchable}"]
-    return compose_config([f"space={name}", *fp16, *only]).space.selection()
+    of_framework = [f"space={name}", f"space.framework=[{framework}]"]
+    return compose_config([*of_framework, *fp16, *only]).space.selection()
 
 
 def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:

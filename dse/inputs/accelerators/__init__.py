@@ -4,10 +4,11 @@ from dse.inputs.accelerators.accelerator import Accelerator, accelerator
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
 from dse.inputs.accelerators.cluster import Cluster, Nics, Tier, TierSpec, cluster
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.registry import accelerator_names, aliases_of
+from dse.inputs.accelerators.registry import FRAMEWORK, accelerator_names, aliases_of
 
 __all__ = [
     "DEFAULT_ALGORITHMS",
+    "FRAMEWORK",
     "Accelerator",
     "Cluster",
     "Efficiency",

@@ -10,7 +10,13 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.registry import HOST_BANDWIDTH_GBPS, AcceleratorFile, found_file, shipped_name
+from dse.inputs.accelerators.registry import (
+    FRAMEWORK,
+    HOST_BANDWIDTH_GBPS,
+    AcceleratorFile,
+    found_file,
+    shipped_name,
+)
 
 CALIBRATED_BY_USER = "calibrated on your cluster"
 """The first words of the calibration of a type whose shares a user measured; every answer repeats them."""
@@ -29,7 +35,7 @@ class Accelerator:
     `uncertainty` has the standard error of fitted ones by name. `fitted_kinds` are the frameworks of the
     steps that they were fitted to, and experts and cp where some step had these; empty: not known. `kernels`
     are the shares of kernels that were measured alone, None where none were. `board_power_w` is the limit of
-    the board by its data sheet, None where it is unknown.
+    the board by its data sheet, None where it is unknown. `framework` runs sweeps that name none.
 
     Raises:
         InputError: the reserve leaves no memory.
@@ -48,6 +54,7 @@ class Accelerator:
     kernels: Efficiency | None = None
     host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
     board_power_w: float | None = field(default=None, compare=False)
+    framework: str = field(default=FRAMEWORK, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a reserve that leaves no memory."""
@@ -136,6 +143,7 @@ def _resolved(file: AcceleratorFile, path: Path, borrowers: tuple[str, ...] = ()
         kernels=file.kernels,
         host_bandwidth_gbps=file.host_bandwidth_gbps,
         board_power_w=file.board_power_w,
+        framework=file.framework,
     )
 
 

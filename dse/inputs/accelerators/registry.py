@@ -18,6 +18,9 @@ from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.inputs.accelerators.efficiency import Efficiency
 
+FRAMEWORK = "megatron-bridge"
+"""Of conf/framework: what runs training on most types."""
+
 HOST_BANDWIDTH_GBPS = 32.0
 """PCIe 4.0 x16, in one direction: what most servers have at least."""
 
@@ -31,6 +34,7 @@ class AcceleratorFile:
     `efficiency` together with `efficiency_of` has single shares that are the type's own. `kernels` are the
     shares of kernels that were measured alone: fits to steps begin there. `board_power_w` is the most that
     the board takes by its data sheet, None where it is unknown; it changes no prediction of a step.
+    `framework` is a name of conf/framework: the one of plans that name none.
     """
 
     name: str
@@ -48,6 +52,7 @@ class AcceleratorFile:
     fitted_kinds: tuple[str, ...] = ()
     host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
     board_power_w: float | None = None
+    framework: str = FRAMEWORK
 
     @property
     def memory_bytes(self) -> int:

@@ -17,7 +17,7 @@ from dse.base.settings import MISSING
 from dse.base.settings.keywords import checked_overrides
 from dse.base.settings.plain_words import PlainWord
 from dse.base.texts import excerpt
-from dse.inputs.accelerators import Accelerator
+from dse.inputs.accelerators import FRAMEWORK, Accelerator
 from dse.inputs.models.huggingface import ModelFile
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES
 from dse.inputs.systems.settings import complete_cluster, complete_types
@@ -32,6 +32,7 @@ from dse.studies.config.settings import Config, study_name, to_config
 from dse.studies.config.uses import refuse_unused
 from dse.studies.executors.settings import EXECUTORS
 from dse.studies.search.settings import SEARCHES
+from dse.studies.space.settings import framework_that_runs
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -115,7 +116,8 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
 def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) -> list[str]:
     """Return overrides for the space of training plans where points are predicted and no space is chosen.
 
-    On an accelerator without bf16, its plans run in fp16.
+    On an accelerator without bf16, its plans run in fp16. They are of the framework that must be able to run
+    them, or else of the accelerator's.
     """
     if {"space", "experiment"} & set(chosen):
         return []
@@ -128,8 +130,13 @@ def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) ->
     if system.accelerator is None or model.fidelity != "realistic":
         return []
     space = ["space=training" if model.experts.count is None else "space=training_moe"]
-    has_bf16 = "bf16" in Accelerator.named(system.accelerator, "system.accelerator").peak_tflops
-    if not has_bf16 and not {"space.precision", "space.axes.strategy.precision"} & set(chosen):
+    chip = Accelerator.named(system.accelerator, "system.accelerator")
+    framework = framework_that_runs(values.space.launchable) or chip.framework
+    if framework != FRAMEWORK and not {"space.framework", "space.axes.strategy.framework"} & set(chosen):
+        space.append(f"space.framework=[{framework}]")
+    if "bf16" not in chip.peak_tflops and not {"space.precision", "space.axes.strategy.precision"} & set(
+        chosen
+    ):
         space.append("space.precision=[fp16]")
     return space
 

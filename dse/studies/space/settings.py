@@ -65,5 +65,19 @@ def design_space(values: SpaceSchema) -> DesignSpace:
     return DesignSpace(choices={axis: fields.pop(axis) for axis in STRATEGY_FIELDS}, **fields)
 
 
+def framework_that_runs(launchable: str | None) -> str:
+    """Return the file of conf/framework for plans that a framework must be able to run; "" without one.
+
+    Raises:
+        InputError: there is no such framework.
+    """
+    if not launchable:
+        return ""
+    from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
+
+    check_choice("space.launchable", launchable, FRAMEWORKS.listed())
+    return next(iter(dialect_named(launchable).constants), "")
+
+
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
