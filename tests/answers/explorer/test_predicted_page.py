@@ -61,6 +61,7 @@ def test_all_plans_are_those_of_the_package(shown: Chromium, file: Path) -> None
         {"system.nodes": 3, "model.batch_size": 384},
         {"system.tiers.1.nic_gbit_per_s": 800, "system.tiers.0.latency_us": 1.5},
         {"space.framework": "nanotron", "space.precision": "fp8"},
+        {"space.framework": "maxtext"},
     ],
 )
 def test_changes_predict_what_the_package_predicts(shown: Chromium, changes: dict[str, Any]) -> None:
