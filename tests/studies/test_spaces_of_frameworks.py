@@ -25,7 +25,8 @@ def tried(*overrides: str) -> list[Strategy]:
         ("tpu_v6e_pod", "maxtext"),
         ("tpu7x_slice", "maxtext"),
         ("dgx_h100", "megatron-bridge"),
-        ("mi300x_platform", "megatron-bridge"),
+        ("mi300x_platform", "megatron-core"),
+        ("mi355x_platform", "megatron-core"),
     ],
 )
 def test_plans_are_of_the_framework_of_the_accelerator(system: str, framework: str) -> None:
