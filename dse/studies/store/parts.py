@@ -7,18 +7,19 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dse.base.errors import InputError
 from dse.base.files import write_atomically
 from dse.studies.store.integrity import check_is_file, replaced_parts
-from dse.studies.store.records import RecordType
+from dse.studies.store.records import Column, RecordType
 from dse.studies.store.schema import POINTS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 PART_NAME = re.compile(r"part-[0-9a-f]{32}\.parquet")
 ROW_GROUP_ROWS = 16_384  # what is read to get at one row
@@ -37,6 +38,11 @@ class PartFooter:
     replaces: frozenset[str]
     schema_version: int
     columns: frozenset[str]
+    metadata: pq.FileMetaData = field(repr=False, compare=False)
+
+    def lacks(self, name: str, column: Column) -> bool:
+        """Whether the part's version did not have a column yet, so that its rows hold its fill value."""
+        return column.since > self.schema_version and name not in self.columns
 
 
 def part_names(folder: Path) -> list[str]:
@@ -114,7 +120,7 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
     import pyarrow.parquet as pq
 
     check_is_file(path)
-    with _reading(path):
+    with reading_part(path):
         metadata = pq.read_metadata(path)
         entries = metadata.metadata or {}
         version = int(entries.get(b"schema_version", _NO_SCHEMA_VERSION))
@@ -133,7 +139,8 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
         raise InputError(
             f"{path} has schema version {version}, this program reads up to {record.version}: use a newer one"
         )
-    return PartFooter(path, metadata.num_rows, replaces, version, frozenset(metadata.schema.names))
+    names = frozenset(metadata.schema.names)
+    return PartFooter(path, metadata.num_rows, replaces, version, names, metadata)
 
 
 def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Table:
@@ -148,15 +155,16 @@ def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Tabl
     present = part.columns
     coded = [name for name in schema.names if pa.types.is_dictionary(schema.field(name).type)]
     with (
-        _reading(part.path),
+        reading_part(part.path),
         pq.ParquetFile(
             part.path,
+            metadata=part.metadata,
             read_dictionary=[name for name in coded if name in present],
             page_checksum_verification=True,
         ) as file,
     ):
         columns = [name for name in schema.names if name in present]
-        return _checked(file.read(columns=columns), record, schema, part.schema_version)
+        return _checked(file.read(columns=columns), record, schema, part)
 
 
 def read_rows_at(part: PartFooter, record: AnyRecord, positions: Sequence[int]) -> pa.Table:
@@ -169,40 +177,41 @@ def read_rows_at(part: PartFooter, record: AnyRecord, positions: Sequence[int]) 
     import pyarrow.parquet as pq
 
     schema = record.schema
-    tables = [schema.empty_table()]
-    with _reading(part.path), pq.ParquetFile(part.path, page_checksum_verification=True) as file:
-        first = 0
+    tables, first = [], 0
+    with (
+        reading_part(part.path),
+        pq.ParquetFile(part.path, metadata=part.metadata, page_checksum_verification=True) as file,
+    ):
         for group in range(file.num_row_groups):
             last = first + file.metadata.row_group(group).num_rows
             inside = [position - first for position in positions if first <= position < last]
             if inside:
-                rows = file.read_row_group(group, use_threads=False).take(inside)
-                tables.append(_checked(rows, record, schema, part.schema_version))
+                tables.append(file.read_row_group(group, use_threads=False).take(inside))
             first = last
-    return pa.concat_tables(tables)
+        return _checked(pa.concat_tables(tables), record, schema, part) if tables else schema.empty_table()
 
 
-def _checked(table: pa.Table, record: AnyRecord, schema: pa.Schema, version: int) -> pa.Table:
+def _checked(table: pa.Table, record: AnyRecord, schema: pa.Schema, part: PartFooter) -> pa.Table:
     """The columns of `schema`, with values that are believed."""
-    table = _completed(table, record, schema, version)
+    table = _completed(table, record, schema, part)
     record.check(table)
     return table
 
 
-def _completed(table: pa.Table, record: AnyRecord, schema: pa.Schema, version: int) -> pa.Table:
-    """The columns of `schema`; those that schema `version` did not have yet hold their fill value."""
+def _completed(table: pa.Table, record: AnyRecord, schema: pa.Schema, part: PartFooter) -> pa.Table:
+    """The columns of `schema`; those that the part's version did not have yet hold their fill value."""
     import pyarrow as pa
 
-    for field in schema:
-        column = record.columns[field.name]
-        if column.since > version and field.name not in table.schema.names:
-            fill = pa.array([column.fill] * table.num_rows, field.type)
-            table = table.append_column(field, fill)
+    for wanted in schema:
+        column = record.columns[wanted.name]
+        if part.lacks(wanted.name, column):
+            fill = pa.array([column.fill] * table.num_rows, wanted.type)
+            table = table.append_column(wanted, fill)
     return table.select(schema.names).cast(schema)
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading_part(path: Path) -> Iterator[None]:
     """Turn what pyarrow raises over a damaged file into an InputError that names it and the way out."""
     import pyarrow as pa
 

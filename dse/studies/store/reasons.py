@@ -33,7 +33,7 @@ def reasons_of(table: pa.Table) -> list[Reason]:
     """Return the reasons of a table with `status` and `reason`, the most frequent first."""
     import pyarrow.compute as pc
 
-    bad = table.filter(pc.not_equal(table["status"], "ok")).select(["status", "reason"])
+    bad = table.select(["status", "reason"]).filter(pc.not_equal(table["status"], "ok"))
     texts = bad.group_by(["status", "reason"], use_threads=False).aggregate([([], "count_all")])
     kinds: dict[tuple[str, str], Counter[str]] = {}
     for entry in texts.to_pylist():

@@ -40,7 +40,6 @@ class Column(NamedTuple):
         Raises:
             ValueError: names the column and the value.
         """
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         if self.least is not None:
@@ -48,14 +47,12 @@ class Column(NamedTuple):
             if lowest is not None and not lowest >= self.least:
                 raise ValueError(f"{name} is {lowest}")
         if self.allowed:
-            found = pc.unique(values)  # few, where looking each row up takes longer than reading it
-            known = pc.is_in(found, value_set=pa.array(self.allowed))
-            if not pc.all(known, min_count=0).as_py():
-                raise ValueError(f"{name} is {found.filter(pc.invert(known))[0].as_py()!r}")
+            unknown = [text for text in _texts(values) if text not in self.allowed]
+            if unknown or values.null_count:
+                raise ValueError(f"{name} is {unknown[0] if unknown else None!r}")
         if self.json_texts is not None:
-            for text in pc.unique(values).to_pylist():
-                if text is not None:
-                    self._check_json(name, text)
+            for text in _texts(values):
+                self._check_json(name, text)
 
     def _check_json(self, name: str, text: str) -> None:
         values = parsed_json(text, name)
@@ -64,6 +61,18 @@ class Column(NamedTuple):
         for field in self.json_texts or ():
             if not isinstance(values.get(field), str):
                 raise ValueError(f"{name} has no {field}")
+
+
+def _texts(values: pa.ChunkedArray) -> dict[str, None]:
+    """The texts of a column; where it has fewer codes than rows, all of its dictionaries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = pa.types.is_dictionary(values.type)
+    parts = [chunk.dictionary for chunk in values.chunks] if coded else []
+    if not coded or sum(map(len, parts)) > len(values):
+        parts = [pc.unique(values)]
+    return {text: None for part in parts for text in part.to_pylist() if text is not None}
 
 
 def parsed_json(text: str | bytes, what: str) -> Any:
@@ -187,6 +196,19 @@ class RecordType(Generic[Row]):
         """
         for name in table.schema.names:
             self.columns[name].check(name, table[name])
+
+    def check_value(self, name: str, value: Any) -> None:
+        """Refuse a value of a column that no writer stores.
+
+        Raises:
+            ValueError, ArrowException: names the column and the value.
+        """
+        import pyarrow as pa
+
+        if value is None and not self._may_be_null(name):
+            raise ValueError(f"{name} is null")
+        field = self.schema.field(name)
+        self.columns[name].check(name, pa.chunked_array([pa.array([value], field.type)]))
 
     def _may_be_null(self, name: str) -> bool:
         return name not in self.inherited and type(None) in get_args(get_args(self._hints[name])[0])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from dse.studies.store.parts import PartFooter, read_part, read_rows_at
 from dse.studies.store.records import RecordType
 from dse.studies.store.row import Row
+from dse.studies.store.uniform import uniform_columns, uniform_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,26 +49,35 @@ class Snapshot(Generic[Row]):
 
 
 def read_snapshot(
-    record: RecordType[Row], parts: Sequence[PartFooter], columns: Sequence[str]
+    record: RecordType[Row],
+    parts: Sequence[PartFooter],
+    columns: Sequence[str],
+    *,
+    trusts_footers: bool = False,
 ) -> Snapshot[Row]:
-    """Read columns of the parts.
+    """Read columns of the parts; if it `trusts_footers`, no rows of columns that have one value in all rows.
 
     Raises:
         FileNotFoundError, InputError: as `read_part`.
     """
     import pyarrow as pa
 
-    names = list(dict.fromkeys(columns))
+    asked = list(dict.fromkeys(columns))
+    looked_up = [name for name in asked if name != record.key] if trusts_footers else []
+    uniform = uniform_values(record, parts, looked_up)
+    names = [name for name in asked if name not in uniform] or asked[:1]
     table = _without_keys(record, parts, names) if len(parts) > 1 else _joined(record, parts, names)
     if table is None:
         with_keys = _joined(record, parts, list(dict.fromkeys([*names, *_identity(record)])))
         table = without_duplicates(record, with_keys).select([*names, POSITION])
-    found = {name: table[name] for name in table.schema.names}
-    schema = table.schema
+    schema, count = record.coded_schema(asked), table.num_rows
+    found = uniform_columns(schema, uniform, count)
+    found |= {name: table[name] for name in table.schema.names}
     del table
-    for name in found:  # one at a time, so that no two copies of the whole are in memory
+    for name in [*names, POSITION]:  # one at a time, so that no two copies of the whole are in memory
         found[name] = found[name].combine_chunks()
         pa.default_memory_pool().release_unused()
+    schema = schema.append(pa.field(POSITION, pa.int64()))
     return Snapshot(record, parts, pa.table(found, schema=schema))
 
 

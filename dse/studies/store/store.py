@@ -181,7 +181,8 @@ class StudyStore(Generic[Row]):
         if unknown := [name for name in names if name not in known.names]:
             raise InputError(f"unknown column {unknown[0]!r}: a study has {', '.join(known.names)}")
         schema = known.empty_table().select(names).schema
-        return self.snapshot(names).table.select(names).cast(schema)
+        snapshot = self.reading(lambda: read_snapshot(self.record, self._footers_of_study(), names))
+        return snapshot.table.select(names).cast(schema)
 
     def rows(self) -> list[Row]:
         """Every record of the study, once.
@@ -212,10 +213,14 @@ class StudyStore(Generic[Row]):
     def snapshot(self, columns: Sequence[str]) -> Snapshot[Row]:
         """The same for a few columns of a large study, of which single rows will be asked for.
 
+        Rows of columns with one value are not read, so that damage of these is not found.
+
         Raises:
             InputError: as for `parts`.
         """
-        return self.reading(lambda: read_snapshot(self.record, self._footers_of_study(), columns))
+        return self.reading(
+            lambda: read_snapshot(self.record, self._footers_of_study(), columns, trusts_footers=True)
+        )
 
     def reading(self, read: Callable[[], _Result]) -> _Result:
         """Return what `read` returns, calling it again where another process has merged parts meanwhile.
