@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dse.answers.groups import DIGEST_DIGITS
-from dse.answers.texts import combined
+from dse.answers.texts import any_text_has, combined
 from dse.base.texts import counted, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_DIGEST = '_sha256"'
 
 
 def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
@@ -21,6 +23,8 @@ def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
     import pyarrow.compute as pc
 
     systems = combined(table["system_spec"])
+    if not any_text_has(systems.dictionary, _DIGEST):  # most systems name no file
+        return table, []
     used = pc.unique(systems.indices).drop_null().to_pylist()
     files = {index: _files(systems.dictionary[index].as_py()) for index in used}
     if not any(files.values()):
@@ -49,7 +53,7 @@ def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
 
 
 def _files(system_spec: str) -> list[tuple[str, str, str | None]]:
-    if '_sha256"' not in system_spec:  # most systems name no file
+    if _DIGEST not in system_spec:
         return []
     from dse.studies.points.inputs import files_of_json
 

@@ -25,8 +25,10 @@ def distinct_points(table: pa.Table) -> pa.Table:
     if any('"predictor"' in text for text in texts_of(table["options"])):
         return table  # the strategy says all of it
     texts = combined(table["model_spec"])
-    used = pc.unique(texts.indices).drop_null().to_pylist()
     all_texts = texts.dictionary.to_pylist()
+    if len(all_texts) == 1:
+        return table
+    used = pc.unique(texts.indices).drop_null().to_pylist()
     if texts.null_count or len({question_of(all_texts[index]) for index in used}) == len(used):
         return table
     ranks = np.empty(len(all_texts), np.int64)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.texts import texts_of
+from dse.answers.texts import any_text_has, combined, texts_of
 from dse.base.files import conf_folder
 from dse.base.plain_data import read_yaml
 from dse.simulation.workloads import DEFAULT_REFERENCE
@@ -44,6 +44,8 @@ def fidelity_of_rows(table: pa.Table) -> str:
 
 def hints_of_rows(table: pa.Table) -> list[str]:
     """Return what is easily mistaken in rows: a simulation on a cluster of accelerators is no prediction."""
+    if not any_text_has(combined(table["system_spec"]).dictionary, _ACCELERATOR):
+        return []
     systems = [text for text in texts_of(table["system_spec"]) if _ACCELERATOR in text][:1]
     if not systems:
         return []

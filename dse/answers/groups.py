@@ -221,8 +221,18 @@ def _without_common(values: Sequence[Any]) -> Sequence[Any]:
     if not all(isinstance(value, dict) for value in values):
         return values
     names = {name for value in values for name in value}
-    common = {name for name in names if len({_frozen(value.get(name)) for value in values}) == 1}
+    common = {name for name in names if _are_alike([value.get(name) for value in values])}
     return [{name: entry for name, entry in value.items() if name not in common} for value in values]
+
+
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Whether all values are the same."""
+    first = values[0]
+    kind = type(first)
+    if kind in (str, int, bool):
+        return all(type(value) is kind and value == first for value in values)
+    frozen = _frozen(first)
+    return all(value is first or _frozen(value) == frozen for value in values)
 
 
 def _frozen(value: Any) -> bytes:
@@ -297,6 +307,7 @@ def _variants(texts: Sequence[str], prefix: str, same: Callable[[str], str]) -> 
     return {text: fields for some in alike.values() for text, fields in varying(some, prefix).items()}
 
 
+@functools.lru_cache(maxsize=4096)
 def _system(text: str) -> str:
     return label_of_spec(shared_json(text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dse.answers.fidelities import fidelity_of_rows
 from dse.answers.groups import question_of, shown_field, varying
@@ -36,7 +36,6 @@ class Setting:
     """
 
     values: tuple[Any, ...]
-    npus: int
     optimum: StudyRow | None
     capped_optimum: StudyRow | None
     smallest_peak_memory_bytes: int | None
@@ -47,17 +46,21 @@ class AxisStudy:
     """The settings of one model on one system (by their names), in the order of the values of the axes.
 
     Where each setting has the memory of its own accelerator as its cap, and these differ (`caps_differ`),
-    `memory_cap_bytes` is the smallest. `fidelity` says how the points were computed.
+    `memory_cap_bytes` is the smallest. `fidelity` says how the points were computed. Of many settings the
+    last ones may be left out: `omitted` of them, which `npus` and `cap_binds` count too.
     """
 
     model: str
     system: str
     axes: tuple[str, ...]
     settings: tuple[Setting, ...]
+    npus: tuple[int, ...]
     memory_cap_bytes: int | None
     counts: Mapping[Status, int]
+    cap_binds: bool
     caps_differ: bool = False
     fidelity: str = ""
+    omitted: int = 0
 
     @property
     def short_axes(self) -> tuple[str, ...]:
@@ -71,10 +74,12 @@ def axis_studies(
     memory_cap_bytes: int | None = None,
     by_system: bool = False,
     whole: Whole = as_rows,
+    most: int | None = None,
 ) -> list[AxisStudy]:
     """Return the axis study of each model and system, by name, whose inputs vary; usually none or one.
 
-    With `by_system`, and a cap, that of a setting is the memory of an NPU of its system.
+    With `by_system`, and a cap, that of a setting is the memory of an NPU of its system. Each study has
+    `most` settings at most.
 
     `table` may lack columns that are neither of the ranking nor `OPTIMA_COLUMNS` nor `npus`, if `whole` gets
     whole rows. Rows of schema version 1, which do not say their inputs, are no axis study.
@@ -101,31 +106,48 @@ def axis_studies(
     caps: list[int | None] = [memory_cap_bytes] * len(heads)
     if by_system and memory_cap_bytes is not None:
         caps = [memory_of_spec(text) for text in heads["system_spec"].to_pylist()]
-    bests = {cap: _bests(table, codes, cap, whole) for cap in set(caps)}
+    bests = {cap: _bests(table, codes, cap) for cap in set(caps)}
     texts = [heads[name].to_pylist() for name in OPTIMA_COLUMNS]
     npus = heads["npus"].to_pylist()
-    answers = []
-    for (model, system), members in sorted(found.items()):
+    found_axes = []
+    for pair, members in sorted(found.items()):
         values = {
             number: {name: value for column in texts for name, value in fields[column[number]].items()}
             for number in members
         }
         axes = tuple(dict.fromkeys(name for entry in values.values() for name in entry))
-        if not axes:  # only files differ, or what has no name
-            continue
-        members.sort(key=lambda number: [_order(values[number].get(name)) for name in axes])
-        settings = tuple(
-            Setting(
-                tuple(values[number].get(name) for name in axes), npus[number], *bests[caps[number]](number)
-            )
-            for number in members
-        )
-        rows = table if len(members) == len(heads) else table.filter(pa.array(np.isin(codes, members)))
-        counts = counts_by_status(rows)
+        if axes:  # otherwise only files differ, or what has no name
+            members.sort(key=lambda number: [_order(values[number].get(name)) for name in axes])
+            shown = [(number, tuple(values[number].get(name) for name in axes)) for number in members[:most]]
+            found_axes.append((pair, axes, members, shown))
+    places = [
+        place
+        for *_, shown in found_axes
+        for number, _ in shown
+        for place in bests[caps[number]].places(number)
+    ]
+    rows = dict(zip(places, whole(table.take(pa.array(places, pa.int64()))), strict=True))
+    answers = []
+    for (model, system), axes, members, shown in found_axes:
+        settings = tuple(Setting(own, *bests[caps[number]].of(number, rows)) for number, own in shown)
+        some = table if len(members) == len(heads) else table.filter(pa.array(np.isin(codes, members)))
         own = {caps[number] for number in members}
         cap = None if None in own else min(cap for cap in own if cap is not None)
         answers.append(
-            AxisStudy(model, system, axes, settings, cap, counts, len(own) > 1, fidelity_of_rows(rows))
+            AxisStudy(
+                model,
+                system,
+                axes,
+                settings,
+                npus=tuple(sorted({npus[number] for number in members})),
+                memory_cap_bytes=cap,
+                counts=counts_by_status(some),
+                cap_binds=cap is not None
+                and any(bests[caps[number]].cap_binds(number) for number in members),
+                caps_differ=len(own) > 1,
+                fidelity=fidelity_of_rows(some),
+                omitted=len(members) - len(settings),
+            )
         )
     return answers
 
@@ -155,6 +177,8 @@ def _setting_codes(table: pa.Table) -> np.ndarray[Any, Any] | None:
         if name == "model_spec":  # ways to run a model compete
             inputs = [question_of(text) for text in inputs]
         numbers = {text: number for number, text in enumerate(dict.fromkeys(inputs))}
+        if len(numbers) == 1:
+            continue
         own = np.array([numbers[text] for text in inputs], np.int64)
         codes = codes * len(numbers) + own[texts.indices.to_numpy()]
     return codes
@@ -175,40 +199,53 @@ def _varying_fields(table: pa.Table, heads: pa.Table) -> dict[str, dict[str, Any
     return found
 
 
-class _Bests:
-    """For a setting its best point, the best one that fits, and the smallest peak."""
+class _Bests(NamedTuple):
+    """For each setting the places of its best point and of the best one that fits, and the smallest peak.
 
-    def __init__(
-        self, optima: dict[int, StudyRow], capped: dict[int, StudyRow], smallest: dict[int, int | None]
-    ) -> None:
-        self._found = (optima, capped, smallest)
+    Settings without such a point are not in it.
+    """
 
-    def __call__(self, setting: int) -> tuple[StudyRow | None, StudyRow | None, int | None]:
-        optima, capped, smallest = self._found
-        return optima.get(setting), capped.get(setting), smallest.get(setting)
+    optima: dict[int, int]
+    capped: dict[int, int]
+    smallest: dict[int, int | None]
+
+    def cap_binds(self, setting: int) -> bool:
+        """Whether the best point of a setting does not fit."""
+        return self.optima.get(setting) != self.capped.get(setting)
+
+    def places(self, setting: int) -> list[int]:
+        """The places of the points of a setting."""
+        return [some[setting] for some in (self.optima, self.capped) if setting in some]
+
+    def of(
+        self, setting: int, rows: Mapping[int, StudyRow]
+    ) -> tuple[StudyRow | None, StudyRow | None, int | None]:
+        """The points and the smallest peak of a setting, given the rows at the places."""
+        first, capped = (
+            rows[some[setting]] if setting in some else None for some in (self.optima, self.capped)
+        )
+        return first, capped, self.smallest.get(setting)
 
 
-def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None, whole: Whole) -> _Bests:
-    import numpy as np
+def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None) -> _Bests:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     points = finished_points(table).to_numpy()
     peaks = table["peak_memory_bytes"].take(pa.array(points)).combine_chunks()
-    fitting = points[:0]
-    if cap is not None:
-        fitting = points[pc.fill_null(pc.less_equal(peaks, cap), False).to_numpy(zero_copy_only=False)]
     least = pa.table({"setting": codes[points], "peak": peaks}).group_by("setting")
     least = least.aggregate([("peak", "min")])
     smallest = dict(zip(least["setting"].to_pylist(), least["peak_min"].to_pylist(), strict=True))
-    found = [_first_of_each(table, codes, some) for some in (points, fitting)]
-    rows = iter(whole(table.take(pa.array(np.concatenate([places for _, places in found])))))
-    first, capped = ({setting: next(rows) for setting in settings.tolist()} for settings, _ in found)
-    return _Bests(first, capped, smallest)
+    optima = _first_of_each(table, codes, points)
+    if cap is None:
+        return _Bests(optima, {}, smallest)
+    fitting = points[pc.fill_null(pc.less_equal(peaks, cap), False).to_numpy(zero_copy_only=False)]
+    capped = optima if len(fitting) == len(points) else _first_of_each(table, codes, fitting)
+    return _Bests(optima, capped, smallest)
 
 
-def _first_of_each(table: pa.Table, codes: Any, points: Any) -> tuple[Any, Any]:
-    """Return the settings of some points, and the best point of each: only the fastest ones are ranked."""
+def _first_of_each(table: pa.Table, codes: Any, points: Any) -> dict[int, int]:
+    """Return the place of the best of some points for each setting: only the fastest ones are ranked."""
     import numpy as np
     import pyarrow as pa
 
@@ -218,7 +255,7 @@ def _first_of_each(table: pa.Table, codes: Any, points: Any) -> tuple[Any, Any]:
     fastest = points[walls == least[codes[points]]]
     ranked = fastest[row_order(table.select([*RANKING_COLUMNS]).take(pa.array(fastest)), RANKING_COLUMNS)]
     settings, firsts = np.unique(codes[ranked], return_index=True)
-    return settings, ranked[firsts]
+    return dict(zip(settings.tolist(), ranked[firsts].tolist(), strict=True))
 
 
 def _order(value: Any) -> tuple[int, float, str]:

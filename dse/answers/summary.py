@@ -74,16 +74,15 @@ def render_rows(
     return "\n".join([*table.aligned(), *cautions(row for _, row in labelled)])
 
 
-def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETTINGS) -> str:
+def render_axes(study: AxisStudy, *, exact: bool = False) -> str:
     """The best point for every setting of the axes, without a cap and under it; `exact` as for `render`."""
-    npus = sorted({setting.npus for setting in study.settings})
-    title = f"{study.model} on {study.system}, {', '.join(map(str, npus))} NPUs"
+    title = f"{study.model} on {study.system}, {', '.join(map(str, study.npus))} NPUs"
     lines = [
         f"{', '.join(filter(None, [title, study.fidelity]))}: the optimum against",
         *(f"  {name}" for name in study.axes),
         "",
     ]
-    shown, cap = study.settings[:most], study.memory_cap_bytes
+    shown, cap = study.settings[:SHOWN_SETTINGS], study.memory_cap_bytes
     parts = zip(*(setting_label(study, setting) for setting in shown), strict=True)
     padded = [[part.ljust(max(map(len, column))) for part in column] for column in parts]
     labels = [f"  {' '.join(label).rstrip()}" for label in zip(*padded, strict=True)]
@@ -94,14 +93,14 @@ def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETT
     if cap is not None:
         words = cap_words(cap, exact=exact)
         under = "under the memory of each accelerator" if study.caps_differ else f"under {words}"
-        if all(_are_same(setting.optimum, setting.capped_optimum) for setting in study.settings):
+        if not study.cap_binds:
             table.lines.append(f"{under}: the cap does not bind")
         else:
             table.lines.append(under)
             for label, setting in zip(labels, shown, strict=True):
                 _add_setting(table, label, setting, setting.capped_optimum)
-    if len(shown) < len(study.settings):
-        table.lines.append(f"... and {len(study.settings) - len(shown)} more settings")
+    if more := len(study.settings) - len(shown) + study.omitted:
+        table.lines.append(f"... and {more} more settings")
     said = cautions(row for setting in shown for row in (setting.optimum, setting.capped_optimum))
     return "\n".join(map(printable, [*lines, *table.aligned(), *said, "", _counts(study.counts)]))
 

@@ -22,6 +22,7 @@ from dse.answers.conventions import mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import optima_of
+from dse.answers.summary import SHOWN_SETTINGS
 from dse.answers.tables import best_of
 from dse.studies.store import Snapshot, StudyStore
 from dse.studies.sweeps.notes import cuts
@@ -62,7 +63,11 @@ def sweep_answer(
     lines += [f"note: {note}" for note in notes]
     limit = next((size for size in caps if size is not None), None)
     studies = axis_studies(
-        distinct_points(table), memory_cap_bytes=limit, by_system=cap.by_system, whole=snapshot.rows
+        distinct_points(table),
+        memory_cap_bytes=limit,
+        by_system=cap.by_system,
+        whole=snapshot.rows,
+        most=SHOWN_SETTINGS,
     )
     texts = [render_axes(study) for study in studies]
     shown = [row for study in studies for row in optima_of(study)]

@@ -17,7 +17,7 @@ from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers
 from dse.answers.optima import AxisStudy, axis_studies, optima_of
 from dse.answers.selection import finished_points, rank_order
 from dse.answers.subjects import numbered, subject_of
-from dse.answers.summary import render, render_axes, render_rows, row_to_json, to_json
+from dse.answers.summary import SHOWN_SETTINGS, render, render_axes, render_rows, row_to_json, to_json
 from dse.answers.tops import split_by, tops
 from dse.base.units import format_bytes
 from dse.inputs.systems.values import shown
@@ -106,13 +106,18 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
     if question.is_plain:
         limit = next((size for size in caps if size is not None), None)
         studies = axis_studies(
-            distinct_points(table), memory_cap_bytes=limit, by_system=cap.by_system, whole=snapshot.rows
+            distinct_points(table),
+            memory_cap_bytes=limit,
+            by_system=cap.by_system,
+            whole=snapshot.rows,
+            most=SHOWN_SETTINGS,
         )
         answers.texts += [render_axes(study, exact=question.exact) for study in studies]
         answers.name_conventions(row for study in studies for row in optima_of(study))
     for group, limit in zip(found, caps, strict=True):
-        variants = describe_variants(group.table, mixed=question.mixed)
         points = distinct_points(group.table)
+        is_listed = question.top is not None or question.caps or question.pareto
+        variants = describe_variants(group.table, mixed=question.mixed) if is_listed else {}
         if question.top is not None:
             entries = tops(fitting_rows(points, limit), question.by, question.top, whole=snapshot.rows)
             for values, rows in entries:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 PLAN = (*DEGREES, "weight_sharded", "schedule", "chunks")
 """The axes that make a plan: two points with the same values of these are twins."""
 
-TIE_COLUMNS = ("wall_time_ns", "peak_memory_bytes", *PLAN)
-"""The columns that tell which points are no better."""
+_PRINTED = ("wall_time_ns", "peak_memory_bytes")
 
 _NEAR = 1.002  # more than the four digits of a duration tell apart
 
@@ -34,7 +33,7 @@ def tied_points(table: pa.Table, best: StudyRow) -> Any:
     near = pc.less_equal(table["wall_time_ns"], math.ceil(wall_time_ns * _NEAR)).to_numpy()
     tied = np.zeros(table.num_rows, bool)
     (candidates,) = np.nonzero(near)
-    pairs = table.select(["wall_time_ns", "peak_memory_bytes"]).take(candidates).to_pydict()
+    pairs = table.select([*_PRINTED]).take(candidates).to_pydict()
     printed = _printed(wall_time_ns, best.peak_memory_bytes)
     tied[candidates] = [_printed(*pair) == printed for pair in zip(*pairs.values(), strict=True)]
     return tied
@@ -43,6 +42,11 @@ def tied_points(table: pa.Table, best: StudyRow) -> Any:
 def is_predicted(row: StudyRow) -> bool:
     """Return whether a point is predicted, so that its time has an error."""
     return method_of_options(row.options).name == PREDICTION.name
+
+
+def tie_columns(best: StudyRow) -> tuple[str, ...]:
+    """Return the columns that tell which points are no better than the best one."""
+    return (*_PRINTED, *PLAN) if is_predicted(best) else _PRINTED
 
 
 def alike_points(table: pa.Table, best: StudyRow) -> Any:

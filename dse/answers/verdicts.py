@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dse.answers.texts import combined
+from dse.answers.texts import combined, rows_with
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.systems.values import memory_of_spec
 from dse.prediction.steps.verdicts import Verdict, margin_of, most_that_may_fit, verdict
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: float | None) -> pa.Array:
     """Return the indices of points above a capacity that may fit, and are faster than a wall time."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     peaks = table["peak_memory_bytes"]
-    found = pc.and_(pc.equal(table["status"], "ok"), pc.greater(peaks, capacity_bytes))
+    found = pc.greater(peaks, capacity_bytes)
+    if not pc.any(found).as_py():
+        return pa.array([], pa.int64())
+    found = pc.and_(found, rows_with(table["status"], "ok"))
     if faster_than_ns is not None:
         found = pc.and_(found, pc.less(table["wall_time_ns"], faster_than_ns))
     most = _by_framework(table, lambda margin: most_that_may_fit(capacity_bytes, margin))
@@ -35,7 +39,7 @@ def points_that_fit(table: pa.Table, capacity_bytes: int) -> pa.Array:
 
     factors = _by_framework(table, lambda margin: 1 + margin)
     largest = pc.multiply(table["peak_memory_bytes"].cast("float64"), factors)
-    found = pc.and_(pc.equal(table["status"], "ok"), pc.less_equal(largest, float(capacity_bytes)))
+    found = pc.and_(rows_with(table["status"], "ok"), pc.less_equal(largest, float(capacity_bytes)))
     return pc.indices_nonzero(pc.fill_null(found, False))
 
 

@@ -23,10 +23,15 @@ def answered(verb: str, arguments: Arguments) -> bool:
     Raises:
         InputError: a key or an option that concerns design points only, or files that have changed.
     """
-    from dse.studies.recorded import RUNS
+    from dse.studies.store import POINTS
     from dse.studies.store.parts import record_name
 
-    if record_name(Path(arguments.words[0])) != RUNS.name:
+    name = record_name(Path(arguments.words[0]))
+    if name == POINTS.name:  # most studies: runs need not be imported
+        return False
+    from dse.studies.recorded import RUNS
+
+    if name != RUNS.name:
         return False
     answer, allowed = _ANSWERS[verb]
     foreign = [name for name in (*arguments.values, *arguments.options) if name not in allowed]

@@ -26,22 +26,20 @@ def axes_against(
     """
     peaks = table["peak_memory_bytes"]
     cap = memory_cap_bytes if peaks.null_count < len(peaks) else None
-    studies = axis_studies(table, memory_cap_bytes=cap, by_system=by_system, whole=snapshot.rows)
+    studies = axis_studies(
+        table, memory_cap_bytes=cap, by_system=by_system, whole=snapshot.rows, most=MAX_SETTINGS
+    )
     return [_plain(study) for study in studies]
 
 
 def _plain(study: AxisStudy) -> dict[str, Any]:
-    settings = study.settings
-    binds = study.memory_cap_bytes is not None and any(
-        setting.optimum is not None and setting.capped_optimum != setting.optimum for setting in settings
-    )
     return {
         "title": f"{study.model} on {study.system}",
         "axes": list(study.axes),
         "short_axes": list(study.short_axes),
         "numeric_axis": _numeric_axis(study),
         "memory_cap_bytes": study.memory_cap_bytes,
-        "cap_binds": binds,
+        "cap_binds": study.cap_binds,
         "settings": [
             {
                 "values": list(setting.values),
@@ -52,16 +50,16 @@ def _plain(study: AxisStudy) -> dict[str, Any]:
                 "best": _point(setting.optimum),
                 "best_under_cap": _point(setting.capped_optimum),
             }
-            for setting in settings[:MAX_SETTINGS]
+            for setting in study.settings
         ],
-        "omitted": max(0, len(settings) - MAX_SETTINGS),
+        "omitted": study.omitted,
     }
 
 
 def _numeric_axis(study: AxisStudy) -> int | None:
     if all(setting.optimum is None for setting in study.settings):
         return None
-    columns = zip(*(setting.values for setting in study.settings[:MAX_SETTINGS]), strict=True)
+    columns = zip(*(setting.values for setting in study.settings), strict=True)
     counts = [
         len(set(column)) if all(type(value) in (int, float) for value in column) else 0 for column in columns
     ]
