@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dse.prediction.frameworks.reading.hosts import Hosts
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class Document:
     these; an option without a value is true. `framework` and `version` are empty where nothing says them.
     `model` is the name under which the framework knows the model, `npus` the number of accelerators, None
     where nothing says it. `where` is how messages call the document. `notes` tell what was read in an
-    unusual way.
+    unusual way. `hosts` is the host file by which ranks are placed, None where a script names none.
     """
 
     settings: Mapping[str, Any]
@@ -26,3 +29,4 @@ class Document:
     npus: int | None = None
     where: str = "the command line"
     notes: tuple[str, ...] = field(default=())
+    hosts: Hosts | None = None

@@ -15,6 +15,7 @@ from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack
 from dse.prediction.frameworks.models import model_from, model_of_framework
 from dse.prediction.frameworks.models import model_values as values_of_model
 from dse.prediction.frameworks.rules import Breach, Facts, Rule, breaches, unchecked
+from dse.prediction.frameworks.writing.ranks import degrees_of, order_on_nodes
 from dse.prediction.steps.plan import Plan
 
 # The facts that rules ask of a model, by its key.
@@ -91,7 +92,26 @@ def read_job(
         job = Job(model_from({**known, **_stated_model(meaning.model, known, stated)}), Plan(**meaning.plan))
     except InputError as error:
         return replace(reading, no_job=str(error))
-    return replace(reading, job=job, assumed=(*meaning.assumed, *_of_others(kept, dialect)))
+    job, placed = _placed(job, document)
+    return replace(reading, job=job, assumed=(*meaning.assumed, *placed, *_of_others(kept, dialect)))
+
+
+def _placed(job: Job, document: Document) -> tuple[Job, list[str]]:
+    """The job with the order of axes that its host file gives it, or the order that is taken instead."""
+    hosts, plan = document.hosts, job.plan
+    if hosts is None:
+        return job, []
+    taken = f"ranks are placed in the framework's own order {plan.order}"
+    if not hosts.names:
+        return job, [f"{taken}: {hosts.file}, which says their nodes, cannot be read from here"]
+    nodes = hosts.nodes(job.npus)
+    if nodes is None:
+        return job, [f"{taken}: {hosts.file} has lines for another job than of {job.npus} GPUs"]
+    order = order_on_nodes(plan.order, nodes, degrees_of(plan))
+    if order is None:
+        return job, [f"{taken}: {hosts.file} has them on nodes in no order of axes"]
+    guessed = f"nodes are joined in the order in which {hosts.file} names them"
+    return Job(job.model, replace(plan, order=order)), [] if hosts.is_ordered else [guessed]
 
 
 def _model(document: Document, asked: str) -> dict[str, Any]:

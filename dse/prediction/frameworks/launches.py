@@ -11,7 +11,7 @@ from dse.prediction.frameworks.checks.nearest import nearest_legal, refusals
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
 from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack, RefusedJobError
 from dse.prediction.frameworks.jobs import Written, facts_of_job, write_job
-from dse.prediction.frameworks.writing.ranks import orders_of, own_order, slots
+from dse.prediction.frameworks.writing.ranks import degrees_of, node_order, orders_of, slots
 from dse.prediction.frameworks.writing.script import Program
 from dse.prediction.frameworks.writing.stubs import Placement, job_name, launch_files
 from dse.prediction.measured.hardware import npus_per_host
@@ -75,7 +75,8 @@ def launch(
         rendered.starter,
     )
     called = job_name(name or f"{model.name}-{cluster.name}-{framework}")
-    files = launch_files(launcher, program, called, _placement(written.job, framework, hosts))
+    placement = Placement(_slots(written.job, _own_order(written)), hosts)
+    files = launch_files(launcher, program, called, placement)
     written_s = asked_s if written.job == job else _step_s(written.job, cluster)
     return Launch({**files, **rendered.files}, written, written_s, asked_s)
 
@@ -97,7 +98,7 @@ def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
     job, dialect = written.job, written.dialect
     said = refusals(job, dialect)
     if not said:
-        return written
+        return _on_nodes(written, cluster, nearest=nearest)
     found = nearest_legal(job, dialect, cluster) if nearest else None
     if found is None:
         raise RefusedJobError(dialect.name, job, said)
@@ -107,17 +108,36 @@ def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
         for field in fields(job.plan)
         if getattr(job.plan, field.name) != getattr(found.plan, field.name)
     ]
-    return replace(near, lacks=(*written.lacks, *changed))
+    return _on_nodes(replace(near, lacks=(*written.lacks, *changed)), cluster, nearest=nearest)
 
 
-def _placement(job: Job, framework: str, hosts: Sequence[str]) -> Placement:
-    """Where ranks run if the framework numbers them in another order than the plan."""
-    plan = job.plan
-    ep = plan.ep if plan.dp % plan.ep == 0 else 1  # the axis dp of an order is the copies of experts
-    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": ep, "dp": plan.dp // ep, "pp": plan.pp}
-    if own_order(framework, plan.order, degrees) is not None:
-        return Placement((), hosts)
-    return Placement(slots(plan.order, orders_of(framework)[0], degrees), hosts)
+def _on_nodes(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
+    """A job whose order of axes its launcher can keep: the one that is written, or else the framework's own.
+
+    Raises:
+        InexpressibleJobError: it starts one process a node, and the order spreads the ranks of a node.
+    """
+    job, dialect, own = written.job, written.dialect, _own_order(written)
+    is_kept = node_order(_slots(job, own), npus_per_host(cluster)) is not None
+    if is_kept or dialect.rendered(written.settings, job.model.name).starter != "python":
+        return written
+    lack = Lack("order", job.plan.order, own, "it starts one process a node, whose ranks stay together")
+    if not nearest:
+        raise InexpressibleJobError(dialect.name, [lack])
+    near = write_job(replace(job, plan=replace(job.plan, order=own)), dialect.name)
+    return replace(near, lacks=(*written.lacks, lack))
+
+
+def _own_order(written: Written) -> str:
+    """Return the order in which a framework numbers the ranks of a job that is written."""
+    job, dialect = written.job, written.dialect
+    own: str = dialect.meaning(facts_of_job(job, dialect, [])).plan.get("order", orders_of(dialect.name)[0])
+    return own
+
+
+def _slots(job: Job, own: str) -> tuple[int, ...]:
+    """Return the slot of each rank that its framework numbers in the order `own`."""
+    return slots(job.plan.order, own, degrees_of(job.plan))
 
 
 def _step_s(job: Job, cluster: Cluster) -> float:

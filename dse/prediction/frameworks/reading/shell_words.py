@@ -17,11 +17,12 @@ MOST_EXPANDED = 10_000_000
 
 _HARMLESS_NAMES = """
 awk basename cat cd cut date dirname echo grep head hostname nproc printf pwd readlink realpath
-scontrol sed seq sort tail tr uname wc whoami
+scontrol sed seq sort tail tee tr uname wc whoami
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 _BLANKS = re.compile(r"[ \t\n\r]+")
 _JOINTS = re.compile(r"\|\||&&|\$?\(|[|;&\n]")
+_QUOTED = re.compile(r"""("[^"\n]*")|'[^'\n]*'""")
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 
 
@@ -172,8 +173,9 @@ class Variables:
 
 def _check_command(part: Part, place: str) -> None:
     """Let pass what only looks up a name or a date: it is not run either, and its value stays open."""
-    first = [piece.split()[:1] for piece in _JOINTS.split(part.text)]
+    unquoted = _QUOTED.sub(lambda quoted: quoted[1] or "''", part.text)
+    first = [piece.split()[:1] for piece in _JOINTS.split(unquoted)]
     names = {words[0].strip("\"'") for words in first if words and words[0] not in (")", '")"', '"')}
-    if not names <= _HARMLESS or any(sign in part.text for sign in "<>`"):
+    if not names <= _HARMLESS or any(sign in unquoted for sign in "<>`"):
         source = excerpt(part.text, 40)
         raise InputError(f"{place}: $({source}) would run a command; scripts are only read: write its value")

@@ -16,6 +16,7 @@ from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import SUFFIXES, is_file, text_of
+from dse.prediction.frameworks.reading.hosts import hosts_of
 from dse.prediction.frameworks.reading.launchers import launch_of
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
@@ -88,35 +89,42 @@ def _has_shebang(path: Path) -> bool:
 
 
 def _script(
-    path: Path, arguments: list[str], framework: str, given: Mapping[str, str], depth: int = 0
+    path: Path,
+    arguments: list[str],
+    framework: str,
+    given: Mapping[str, str],
+    depth: int = 0,
+    slurm: Mapping[str, int] | None = None,
 ) -> Document:
     """The last program of a framework in a script, with arguments that the script does not take.
 
-    A script that it starts, as in `srun bash train.sh`, is read in its place.
+    A script that it starts, as in `srun bash train.sh`, is read in its place, with the counts of `slurm`.
     """
-    where = str(path)
-    script = read_script(text_of(path), where, given, arguments, path.parent)
+    where, text = str(path), text_of(path)
+    script = read_script(text, where, given, arguments, path.parent)
+    slurm = {**(slurm or {}), **script.slurm}
+    hosts = hosts_of(text, path.parent)
     if not script.commands:
         raise InputError(f"{where}: launches no program; torchrun, srun, python and such are looked for")
     command = next(filter(_is_clear, script.commands[::-1]), script.commands[-1])
     started = _started(command, path.parent)
     if started is not None and depth < _MOST_DEPTH:
         file, further = started
-        read = _script(file, further, framework, {**given, **command.environment}, depth + 1)
+        read = _script(file, further, framework, {**given, **command.environment}, depth + 1, slurm)
         notes = (*script.notes, f"line {command.line} starts {file.name}, which is read", *read.notes)
-        return replace(read, where=where, notes=notes)
+        return replace(read, where=where, notes=notes, hosts=hosts or read.hosts)
     words = (*command.words, *(() if script.uses_arguments else arguments))
     found = document_of_command(
         words,
         framework,
         where=f"{where}: line {command.line}",
         folder=path.parent,
-        slurm=script.slurm,
+        slurm=slurm,
         environment=command.environment,
     )
     several = f"launches {len(script.commands)} programs; the one of line {command.line} is read"
     notes = (*script.notes, *([several] if len(script.commands) > 1 else []), *found.notes)
-    return replace(found, where=where, notes=notes)
+    return replace(found, where=where, notes=notes, hosts=hosts)
 
 
 def _started(command: Command, folder: Path) -> tuple[Path, list[str]] | None:

@@ -6,13 +6,18 @@ that a framework lacks becomes a permutation: each of its ranks starts on the sl
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.prediction.steps.checks import order_axes
+
+if TYPE_CHECKING:
+    from dse.prediction.steps.plan import Plan
 
 _MEGATRON = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
 _MESH = ("tp-cp-ep-dp-pp",)
@@ -77,6 +82,33 @@ def slots(wanted: str, own: str, degrees: Mapping[str, int]) -> tuple[int, ...]:
         sum(rank // stride % degree * place for stride, degree, place in pairs)
         for rank in range(_npus(degrees))
     )
+
+
+def degrees_of(plan: Plan) -> dict[str, int]:
+    """Return the degrees of the axes of a plan's order; `dp` is the copies of experts."""
+    ep = plan.ep if plan.dp % plan.ep == 0 else 1
+    return {"tp": plan.tp, "cp": plan.cp, "ep": ep, "dp": plan.dp // ep, "pp": plan.pp}
+
+
+def order_on_nodes(own: str, nodes: Sequence[int], degrees: Mapping[str, int]) -> str | None:
+    """Return the order of axes that ranks of the order `own` get on these nodes, one a rank; None if none is.
+
+    Of orders that fill nodes alike, the one of the framework comes first, then those of other frameworks.
+    """
+    per_node = len(nodes) // len(set(nodes))
+    known = [own, *(order for orders in _BY_FRAMEWORK.values() for order in orders)]
+    all_orders = map("-".join, itertools.permutations(order_axes(own)))
+    tried = set()
+    for order in (*known, *all_orders):
+        present = _present(order, degrees)
+        if present in tried:
+            continue
+        tried.add(present)
+        if all(
+            slot // per_node == node for slot, node in zip(slots(order, own, degrees), nodes, strict=True)
+        ):
+            return order
+    return None
 
 
 def node_names(nodes: int, hosts: Sequence[str] = ()) -> tuple[str, ...]:

@@ -12,6 +12,9 @@ from dse.prediction.frameworks.writing.kubernetes import manifest
 from dse.prediction.frameworks.writing.ranks import host_file, node_names, node_order
 from dse.prediction.frameworks.writing.script import PORT, Program, node_script, rank_script
 
+PLACED_BY = "ranks on the nodes of {}.hosts, neighbours in this order ({})"
+"""A comment of scripts whose ranks are placed."""
+
 _MOST_NAME = 40
 _SPREAD = (
     "the order of axes spreads the ranks of a node over several ones, which needs a process for each GPU: "
@@ -57,7 +60,7 @@ def _torchrun(program: Program, name: str, placement: Placement) -> dict[str, st
     if nodes is None:
         raise InputError(_SPREAD)
     first = placement.hosts[nodes[0]] if placement.hosts else ""
-    files = {f"{name}.sh": node_script(program, name, first)}
+    files = {f"{name}.sh": node_script(program, _title(name, program, placement), first)}
     if program.nodes > 1:  # the n-th line is the host of NODE_RANK=n
         files[f"{name}.hosts"] = _node_lines(nodes, program, placement)
     return files
@@ -92,12 +95,20 @@ def _slurm(program: Program, name: str, placement: Placement) -> dict[str, str]:
     lines += [f'MASTER_PORT="${{MASTER_PORT:-{PORT}}}"', "export MASTER_ADDR MASTER_PORT", ""]
     options = f"--ntasks={tasks}" + (" --distribution=arbitrary" if is_placed else "")
     lines.append(f"srun {options} bash {name}.sh")
-    script = rank_script(program, name) if by_rank else node_script(program, name)
+    title = _title(name, program, placement)
+    script = rank_script(program, title) if by_rank else node_script(program, title)
     files = {f"{name}.sbatch": "\n".join([*lines, ""]), f"{name}.sh": script}
     if is_placed:
         whole = _node_lines(nodes, program, placement) if nodes is not None else ""
         files[f"{name}.hosts"] = whole or host_file(placement.slot_of_rank, program.per_node, placement.hosts)
     return files
+
+
+def _title(name: str, program: Program, placement: Placement) -> str:
+    """The name of a job and, where ranks do not fill nodes one by one, what `dse check` reads of them."""
+    if tuple(placement.slot_of_rank) == tuple(range(program.npus)):
+        return name
+    return f"{name}, {PLACED_BY.format(name, ' '.join(node_names(program.nodes, placement.hosts)))}"
 
 
 def _node_lines(nodes: Sequence[int], program: Program, placement: Placement) -> str:
@@ -107,15 +118,14 @@ def _node_lines(nodes: Sequence[int], program: Program, placement: Placement) ->
 
 def _host_lines(name: str, is_named: bool) -> list[str]:
     """Lines that give Slurm a host for each task; placeholders of the file become nodes of the job."""
-    lines = [f"export SLURM_HOSTFILE={name}.hosts"]
     if not is_named:
-        lines = [
-            'mapfile -t nodes < <(scontrol show hostnames "${SLURM_JOB_NODELIST}")',
+        program = 'NR == FNR { node["NODE" (NR - 1)] = $1; next } { print node[$1] }'
+        return [
             f'export SLURM_HOSTFILE="{name}.${{SLURM_JOB_ID}}.hosts"',
-            f'while read -r node; do echo "${{nodes[${{node#NODE}}]}}"; done < {name}.hosts '
-            '> "${SLURM_HOSTFILE}"',
+            f"""MASTER_ADDR="$(scontrol show hostnames "${{SLURM_JOB_NODELIST}}" | awk '{program}' - """
+            f"""{name}.hosts | tee "${{SLURM_HOSTFILE}}" | sed -n 1p)\"""",
         ]
-    return [*lines, 'read -r MASTER_ADDR < "${SLURM_HOSTFILE}"']
+    return [f"export SLURM_HOSTFILE={name}.hosts", 'MASTER_ADDR="$(sed -n 1p "${SLURM_HOSTFILE}")"']
 
 
 KINDS: dict[str, Callable[[Program, str, Placement], dict[str, str]]] = {
