@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from dse.base.errors import InputError
+from dse.base.settings.checks import check_choice
 from dse.inputs.accelerators import Cluster
 from dse.prediction.frameworks.checks.nearest import nearest_legal, refusals
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
@@ -13,7 +14,7 @@ from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack, Refu
 from dse.prediction.frameworks.jobs import Written, facts_of_job, write_job
 from dse.prediction.frameworks.writing.ranks import degrees_of, node_order, orders_of, slots
 from dse.prediction.frameworks.writing.script import Program
-from dse.prediction.frameworks.writing.stubs import Placement, job_name, launch_files
+from dse.prediction.frameworks.writing.stubs import KINDS, Placement, job_name, launch_files
 from dse.prediction.measured.hardware import npus_per_host
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.predict import Figures, figures
@@ -55,12 +56,13 @@ def launch(
             nearest job costs.
         InputError: its rules refuse the job, or the launcher cannot start it.
     """
+    check_choice("launcher", launcher, tuple(KINDS))
     job = as_run_by(job, dialect_named(framework))
     asked_s = _step_s(job, cluster) if step_s is None else step_s
     try:
-        written = _legal(write_job(job, framework, nearest=nearest), cluster, nearest=nearest)
+        written = _runs(write_job(job, framework, nearest=nearest), cluster, launcher, nearest=nearest)
     except InexpressibleJobError as error:
-        raise _with_cost(error, job, cluster, framework, asked_s) from None
+        raise _with_cost(error, job, cluster, framework, launcher, asked_s) from None
     dialect, model = written.dialect, written.job.model
     facts = facts_of_job(written.job, dialect, [])
     of_accelerator = dialect.of_accelerator(cluster.accelerator.name)
@@ -89,6 +91,15 @@ def as_run_by(job: Job, dialect: Dialect) -> Job:
     return replace(job, plan=replace(job.plan, framework=own[0]))
 
 
+def _runs(written: Written, cluster: Cluster, launcher: str, *, nearest: bool) -> Written:
+    """A job that framework and launcher run: the one that is written, or else the nearest.
+
+    Raises:
+        InexpressibleJobError: they refuse it, and `nearest` is not asked or finds none.
+    """
+    return _on_nodes(_legal(written, cluster, nearest=nearest), cluster, launcher, nearest=nearest)
+
+
 def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
     """A job that the framework's rules allow: the one that is written, or else the nearest.
 
@@ -98,7 +109,7 @@ def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
     job, dialect = written.job, written.dialect
     said = refusals(job, dialect)
     if not said:
-        return _on_nodes(written, cluster, nearest=nearest)
+        return written
     found = nearest_legal(job, dialect, cluster) if nearest else None
     if found is None:
         raise RefusedJobError(dialect.name, job, said)
@@ -108,20 +119,28 @@ def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
         for field in fields(job.plan)
         if getattr(job.plan, field.name) != getattr(found.plan, field.name)
     ]
-    return _on_nodes(replace(near, lacks=(*written.lacks, *changed)), cluster, nearest=nearest)
+    return replace(near, lacks=(*written.lacks, *changed))
 
 
-def _on_nodes(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
+def _on_nodes(written: Written, cluster: Cluster, launcher: str, *, nearest: bool) -> Written:
     """A job whose order of axes its launcher can keep: the one that is written, or else the framework's own.
 
     Raises:
-        InexpressibleJobError: it starts one process a node, and the order spreads the ranks of a node.
+        InexpressibleJobError: the launcher cannot, and `nearest` is not asked.
     """
     job, dialect, own = written.job, written.dialect, _own_order(written)
-    is_kept = node_order(_slots(job, own), npus_per_host(cluster)) is not None
-    if is_kept or dialect.rendered(written.settings, job.model.name).starter != "python":
+    nodes = node_order(_slots(job, own), npus_per_host(cluster))
+    if launcher == "kubernetes" and nodes != tuple(range(cluster.npus // npus_per_host(cluster))):
+        reason = "kubernetes places pods itself, and slurm can place them"
+    elif nodes is not None:
         return written
-    lack = Lack("order", job.plan.order, own, "it starts one process a node, whose ranks stay together")
+    elif dialect.rendered(written.settings, job.model.name).starter != "torchrun":
+        reason = "one process starts each node, whose ranks stay together"
+    elif launcher == "torchrun":
+        reason = "torchrun starts each node, whose ranks stay together, and slurm starts each GPU"
+    else:
+        return written
+    lack = Lack("order", job.plan.order, own, reason)
     if not nearest:
         raise InexpressibleJobError(dialect.name, [lack])
     near = write_job(replace(job, plan=replace(job.plan, order=own)), dialect.name)
@@ -148,11 +167,11 @@ def _step_s(job: Job, cluster: Cluster) -> float:
 
 
 def _with_cost(
-    error: InexpressibleJobError, job: Job, cluster: Cluster, framework: str, asked_s: float
+    error: InexpressibleJobError, job: Job, cluster: Cluster, framework: str, launcher: str, asked_s: float
 ) -> InputError:
     """The error, with the predicted cost of the nearest job."""
     try:
-        nearest = _legal(write_job(job, framework, nearest=True), cluster, nearest=True).job
+        nearest = _runs(write_job(job, framework, nearest=True), cluster, launcher, nearest=True).job
         step_s = _step_s(nearest, cluster)
     except InexpressibleJobError as why:
         said = InexpressibleJobError(framework, error.lacks) if error.lacks else error

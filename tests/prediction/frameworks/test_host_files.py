@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_nodes_in_another_order_keep_it_where_one_process_starts_each(
 
 def test_an_order_that_one_process_a_node_cannot_keep_becomes_its_own(tmp_path: Path) -> None:
     plan = {**SHARDED, "dp": 4, "tp": 2, "pp": 8, "order": "tp-cp-ep-pp-dp"}
-    with pytest.raises(InputError, match="order=tp-cp-ep-pp-dp: it starts one process a node, whose ranks"):
+    with pytest.raises(InputError, match="order=tp-cp-ep-pp-dp: one process starts each node, whose ranks"):
         _launched("maxtext", "slurm", [], **plan)
     found = _launched("maxtext", "slurm", [], nearest=True, **plan)
     assert found.written.job.plan.order == "tp-cp-ep-dp-pp"
@@ -156,3 +157,31 @@ def test_every_order_is_found_again_from_its_nodes() -> None:
         found = order_on_nodes(own, nodes, degrees)
         assert found is not None
         assert [slot // 4 for slot in slots(found, own, degrees)] == nodes
+
+
+@pytest.mark.parametrize(
+    ("launcher", "reason"),
+    [
+        ("torchrun", "torchrun starts each node, whose ranks stay together, and slurm starts each GPU"),
+        ("kubernetes", "kubernetes places pods itself, and slurm can place them"),
+    ],
+)
+def test_an_order_that_a_launcher_cannot_keep_becomes_the_nearest(launcher: str, reason: str) -> None:
+    plan: dict[str, Any] = {"dp": 4, "tp": 4, "pp": 4, "order": "pp-tp-dp-cp-ep"}
+    with pytest.raises(InputError, match=f"order=pp-tp-dp-cp-ep: {reason}; .* write nearest=true for it"):
+        _launched("megatron-lm", launcher, [], **plan)
+    found = _launched("megatron-lm", launcher, [], nearest=True, **plan)
+    assert [(lack.field, lack.nearest) for lack in found.written.lacks] == [("order", "tp-cp-ep-dp-pp")]
+    assert found.step_s < found.asked_step_s
+
+
+def test_random_jobs_have_something_near_them_that_every_launcher_starts() -> None:
+    chance = random.Random(7)
+    frameworks = ("megatron-lm", "megatron-bridge", "deepspeed", "accelerate", "maxtext")
+    meshes = ({"dp": 4, "tp": 4, "pp": 4}, {"dp": 16, "tp": 2, "cp": 2}, {"dp": 8, "pp": 8})
+    for _ in range(60):
+        order = "-".join(chance.sample(["tp", "cp", "ep", "dp", "pp"], 5))
+        degrees = chance.choice(meshes)
+        launcher = chance.choice(["torchrun", "slurm", "kubernetes"])
+        found = _launched(chance.choice(frameworks), launcher, [], nearest=True, **degrees, order=order)
+        assert found.files
