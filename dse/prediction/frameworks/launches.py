@@ -108,6 +108,9 @@ def _legal(written: Written, cluster: Cluster, *, nearest: bool) -> Written:
     """
     job, dialect = written.job, written.dialect
     said = refusals(job, dialect)
+    if not said and written.lacks:  # a job that was asked for has its prediction
+        (found_figures,) = figures([Case(job.model, job.plan, cluster)])
+        said = [found_figures] if isinstance(found_figures, str) else []
     if not said:
         return written
     found = nearest_legal(job, dialect, cluster) if nearest else None

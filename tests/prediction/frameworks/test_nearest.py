@@ -179,3 +179,20 @@ def _figures(job: Job) -> Figures | str:
     cluster = cluster_of_conf("dgx_h100", max(1, job.npus // 8))
     (found,) = figures([Case(job.model, job.plan, cluster)])
     return found
+
+
+@pytest.mark.parametrize(
+    ("framework", "model", "asked", "near"),
+    [
+        ("deepspeed", "qwen3_235b_a22b", {"dp": 4, "tp": 4, "cp": 4}, {"tp": 1, "dp": 4}),
+        ("torchtitan", "qwen3_30b_a3b", {"dp": 1, "tp": 8, "pp": 4, "expert_tp": 8}, {"tp": 4, "pp": 8}),
+        ("maxtext", "llama3_70b", {"dp": 1, "pp": 16, "stages": "4" + "-5" * 14 + "-6"}, {"pp": 16}),
+    ],
+)
+def test_degrees_that_no_halving_mends_find_a_plan(
+    framework: str, model: str, asked: dict[str, Any], near: dict[str, Any]
+) -> None:
+    job = _job(model, **asked)
+    plan = _launched(job, framework).written.job.plan
+    assert {name: getattr(plan, name) for name in near} == near
+    assert plan.dp * plan.tp * plan.pp * plan.cp == job.npus

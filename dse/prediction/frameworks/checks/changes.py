@@ -105,21 +105,22 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def changed_jobs(job: Job) -> Iterator[Job]:
-    """Yield the jobs that differ in one choice, and in what follows from it."""
+def changed_jobs(job: Job, *, far: bool = False) -> Iterator[Job]:
+    """Yield the jobs that differ in one choice, and in what follows from it; if `far`, by whole degrees."""
     seen = {job.plan}
-    for values in _changes(job.plan, has_experts=job.model.experts is not None):
+    for values in _changes(job.plan, has_experts=job.model.experts is not None, far=far):
         plan = _settled(replace(job.plan, **values), job.plan)
         if plan not in seen:
             seen.add(plan)
             yield Job(job.model, plan)
 
 
-def _changes(plan: Plan, *, has_experts: bool) -> Iterable[dict[str, Any]]:
+def _changes(plan: Plan, *, has_experts: bool, far: bool) -> Iterable[dict[str, Any]]:
     """Values of one choice at a time; degrees change in pairs, so that the NPUs stay."""
     for more, less in permutations(_DEGREES, 2):
-        if getattr(plan, less) % 2 == 0:
-            yield {more: 2 * getattr(plan, more), less: getattr(plan, less) // 2}
+        degree = getattr(plan, less)
+        for factor in (*_prime_factors(degree), *([degree] if far and degree > 1 else [])):
+            yield {more: factor * getattr(plan, more), less: degree // factor}
     for size in (2 * plan.micro_batch, plan.micro_batch // 2):
         if size:
             yield {"micro_batch": size}
@@ -152,6 +153,19 @@ def _changes(plan: Plan, *, has_experts: bool) -> Iterable[dict[str, Any]]:
             yield {"overlap_ep": not plan.overlap_ep}
 
 
+def _prime_factors(number: int) -> Iterator[int]:
+    """Yield the prime factors of a whole number, each once."""
+    factor = 2
+    while factor * factor <= number:
+        if number % factor == 0:
+            yield factor
+            while number % factor == 0:
+                number //= factor
+        factor += 1
+    if number > 1:
+        yield number
+
+
 def _settled(plan: Plan, before: Plan) -> Plan:
     """A plan without choices that have lost their effect."""
     values: dict[str, Any] = {}
@@ -159,6 +173,8 @@ def _settled(plan: Plan, before: Plan) -> Plan:
         values |= {"sequence_parallel": False, "overlap_tp": False}
     elif before.tp == 1:
         values["sequence_parallel"] = True
+    if plan.tp != before.tp == before.expert_tp:
+        values["expert_tp"] = plan.tp if plan.tp > 1 else 0
     if plan.pp == 1:
         values |= {"schedule": "1f1b", "chunks": 1, "stages": "even"}
     elif (plan.pp, plan.chunks) != (before.pp, before.chunks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -16,12 +17,16 @@ from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import Figures, figures
 
 _DEGREES = ("tp", "pp", "cp", "dp", "ep")
+_MOST_STEPS = 12  # jobs that are changed; most find a legal one after the first
 
 
 class _Distance(NamedTuple):
-    """How far a changed job is from one: broken rules, changed degrees, changed fields, seconds of a step."""
+    """How far a changed job is from one: broken rules, changed degrees, changed fields, seconds of a step.
 
-    broken: int
+    A job that has no prediction breaks one rule more.
+    """
+
+    broken: float
     degrees: int
     fields: int
     seconds: float
@@ -37,30 +42,29 @@ def refusals(job: Job, dialect: Dialect) -> list[str]:
 def nearest_legal(job: Job, dialect: Dialect, cluster: Cluster) -> Job | None:
     """Return the legal job that changes of one choice after the other lead to; None if none is found.
 
-    Each change breaks fewer rules than the job before it. Of several the first is one that keeps the
-    degrees, then one of fewest fields, then one whose predicted step differs least.
+    Each time the job that breaks fewest rules is changed, of several the one that keeps most degrees, then
+    most fields, then the predicted step.
     """
-    broken = len(refusals(job, dialect))
-    while broken:
-        others = [other for other in changed_jobs(job) if _is_expressible(other, dialect)]
-        counts = [len(refusals(other, dialect)) for other in others]
-        better = [other for other, count in zip(others, counts, strict=True) if count < broken]
-        own, *found = figures([Case(one.model, one.plan, cluster) for one in (job, *better)])
-        if isinstance(own, str):
-            return None
-        ranked = [
-            (
-                _distance(job.plan, other.plan, len(refusals(other, dialect)), figure.step_s - own.step_s),
-                other,
-            )
-            for other, figure in zip(better, found, strict=True)
-            if isinstance(figure, Figures)
-        ]
-        if not ranked:
-            return None
-        (distance, job) = min(ranked, key=lambda one: one[0])
-        broken = distance.broken
-    return job
+    (own,) = figures([Case(job.model, job.plan, cluster)])
+    asked_s = own.step_s if isinstance(own, Figures) else math.inf
+    edge, seen = [(_Distance(math.inf, 0, 0, 0.0), job)], {job.plan}
+    for _ in range(_MOST_STEPS):
+        if not edge:
+            break
+        least = min(edge, key=lambda one: one[0])
+        edge.remove(least)
+        if least[0].broken == 0:
+            return least[1]
+        others = [other for other in changed_jobs(least[1], far=True) if other.plan not in seen]
+        seen.update(other.plan for other in others)
+        others = [other for other in others if _is_expressible(other, dialect)]
+        found = figures([Case(other.model, other.plan, cluster) for other in others])
+        for other, figure in zip(others, found, strict=True):
+            runs = isinstance(figure, Figures)
+            broken = len(refusals(other, dialect)) + (not runs)
+            far_s = abs(figure.step_s - asked_s) if isinstance(figure, Figures) else math.inf
+            edge.append((_distance(job.plan, other.plan, broken, far_s), other))
+    return None
 
 
 def _is_expressible(job: Job, dialect: Dialect) -> bool:
@@ -72,8 +76,8 @@ def _is_expressible(job: Job, dialect: Dialect) -> bool:
     return not lacks
 
 
-def _distance(before: Plan, after: Plan, broken: int, seconds: float) -> _Distance:
+def _distance(before: Plan, after: Plan, broken: float, seconds: float) -> _Distance:
     names = [
         field.name for field in fields(before) if getattr(before, field.name) != getattr(after, field.name)
     ]
-    return _Distance(broken, sum(name in _DEGREES for name in names), len(names), abs(seconds))
+    return _Distance(broken, sum(name in _DEGREES for name in names), len(names), seconds)

@@ -76,6 +76,9 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
             if getattr(plan, name) != near
         ]
         return
+    if plan.pp > 1 and plan.stages == "even" and not _is_even(job) and (fewer := _fewer_stages(job)):
+        lacks += fewer
+        return
     schedule = "interleaved" if plan.chunks > 1 else "gpipe"
     sharing = max(1, plan.shard_ranks or plan.dp) if plan.weight_sharded else 1
     has_data = plan.pp > 1 and plan.dp > sharing
@@ -138,6 +141,17 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
         ("optimizer_bytes", None, plan.optimizer_bytes is not None, "its optimizer has other settings"),
     )
     lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]
+
+
+def _fewer_stages(job: Job) -> list[Lack]:
+    """As many stages as divide the layers, and what follows from their number."""
+    plan, reason = job.plan, "its stages have equal numbers of layers"
+    pp = math.gcd(plan.pp, job.model.num_layers)
+    chunks = plan.chunks if pp > 1 and job.model.num_layers % (pp * plan.chunks) == 0 else 1
+    schedule = "1f1b" if pp == 1 else plan.schedule if chunks > 1 else "gpipe"
+    wanted = {"pp": pp, "dp": plan.dp * plan.pp // pp, "chunks": chunks, "schedule": schedule}
+    changed = {name: near for name, near in wanted.items() if getattr(plan, name) != near}
+    return [Lack(name, getattr(plan, name), near, reason) for name, near in changed.items()]
 
 
 def _is_even(job: Job) -> bool:
