@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dse.base.command_lines import Arguments, CommandLine
@@ -19,6 +20,10 @@ ABOUT = {
     "grow": "What more nodes would bring.",
     "fail": "A node fails: the best plan of the rest, and the one that keeps most in place.",
 }
+
+
+_PAGES = {"subsets": "Subsets of the nodes", "front": "Subsets of the nodes that are worth it"}
+"""The questions that have pages, with their titles."""
 
 
 def _line(question: str) -> CommandLine:
@@ -40,6 +45,14 @@ def _line(question: str) -> CommandLine:
 QUESTION_LINES = {question: _line(question) for question in QUESTIONS}
 
 
+def _page(question: str, entries: Sequence[Mapping[str, Any]], arguments: Arguments) -> str:
+    from dse.planner.page import render_subsets
+
+    given = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
+    command = shlex.join(["dse", "plan", question, *(f"{key}={value}" for key, value in given.items())])
+    return render_subsets(_PAGES[question], ABOUT[question], entries, given, command)
+
+
 def answer(question: str, arguments: Arguments) -> int:
     """Answer a question of `QUESTIONS`."""
     from dataclasses import replace
@@ -49,8 +62,12 @@ def answer(question: str, arguments: Arguments) -> int:
     from dse.planner.questions.ask import KEPT_FOR_FAILURES, Answer, ask
 
     target = target_of(arguments)
-    if target is not None and target.suffix not in (".json", ".yaml", ".csv"):
-        raise InputError(f"-o is '{target}'; the answer to {question} goes to FILE.json, .yaml or .csv")
+    suffixes = (".json", ".yaml", ".csv", *([".html"] if question in _PAGES else []))
+    if target is not None and target.suffix not in suffixes:
+        *most, last = suffixes
+        raise InputError(
+            f"-o is '{target}'; the answer to {question} goes to FILE{', '.join(most)} or {last}"
+        )
     if target is not None:
         check_output(target, "-o")
     asked = asked_for(arguments)
@@ -72,6 +89,7 @@ def answer(question: str, arguments: Arguments) -> int:
         "json": lambda: f"{json_text(data)}\n",
         "yaml": lambda: yaml_text(data),
         "csv": lambda: entries_csv(answer.entries),
+        "html": lambda: _page(question, answer.entries, arguments),
     }
     print(texts[arguments.values.get("format", "table")](), end="")
     notes = list(asked.notes)

@@ -1,5 +1,6 @@
 """A plan as one offline page: its stages drawn over the hosts, what each takes, and why it is this plan."""
 
 from dse.planner.page.page import render_page
+from dse.planner.page.subsets import render_subsets
 
-__all__ = ["render_page"]
+__all__ = ["render_page", "render_subsets"]

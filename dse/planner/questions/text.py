@@ -49,6 +49,13 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per subset, and for subsets of a front why each is on it."""
     if not entries:
         return "no subset of the nodes has a plan"
+    return "\n".join(table(*subsets_table(entries)))
+
+
+def subsets_table(entries: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the headings of such a table, of which the nodes are the first, and the texts of its rows."""
+    if not entries:
+        return ["nodes"], []
     on_front, has_runs = "kept_for" in entries[0], "run_time_s" in entries[0]
     has_tokens = any(entry["tokens_per_s"] is not None for entry in entries)
     header = ["nodes", "step", *["tokens/s"] * has_tokens, "% above bound", "price/hour", "price/1000 steps"]
@@ -69,7 +76,7 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
-    return "\n".join(table(header, rows))
+    return header, rows
 
 
 def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:

@@ -139,7 +139,8 @@ def test_layers_that_do_not_match_are_refused(inputs: Path, tmp_path: Path) -> N
             "slack is 'x'; it must be a number from 0 to 10",
         ),
         (("subsets", "cluster=a100_v100", "model=tiny", "counts=some"), "allowed are doubling, all"),
-        (("subsets", "cluster=a100_v100", "model=tiny", "-o", "x.html"), "goes to FILE.json, .yaml or .csv"),
+        (("grow", "cluster=a100_v100", "model=tiny", "-o", "x.html"), "goes to FILE.json, .yaml or .csv"),
+        (("front", "cluster=a100_v100", "model=tiny", "-o", "x.txt"), "FILE.json, .yaml, .csv or .html"),
         (
             ("front", "cluster=a100_v100", "model=tiny", "-o", "none/x.json"),
             "the folder none does not exist (-o)",
