@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -231,3 +232,13 @@ def test_a_want_that_is_written_twice_counts_once() -> None:
 def test_a_want_that_nobody_has_is_an_error() -> None:
     with pytest.raises(InputError, match="NPU 1 wants chunk 1, which no NPU has"):
         Collective("custom", 2, preconditions=((0, 0),), postconditions=((1, 1),))
+
+
+@pytest.mark.parametrize(("chunk_bytes", "clock"), [(Fraction(1, 10**9), "ps"), (Fraction(1), "ns")])
+def test_links_on_which_a_chunk_takes_no_time_are_refused(
+    chunk_bytes: Fraction, clock: Literal["ps", "ns"]
+) -> None:
+    problem = Problem(ring(3, latency_ns=0), Collective("all_reduce", 3), chunk_bytes, LinkModel(clock=clock))
+    message = f"a chunk takes 0 {clock} on a link of 50 GB/s, which cannot be scheduled; take larger chunks"
+    with pytest.raises(InputError, match=message):
+        synthesize(problem, effort=QUICK)

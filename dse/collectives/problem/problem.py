@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from dse.base.errors import InputError
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.cut_through import check_cut_through, shortest_serial_ps
 from dse.inputs.networks import LinkGraph, LinkKind
@@ -77,6 +78,20 @@ class Problem:
         """
         if self.cuts_through:
             check_cut_through(self.graph, self.model.tick_ps)
+
+    def check_takes_time(self) -> None:
+        """Refuse links on which a chunk takes no time: a schedule of such may be replayed, not looked for.
+
+        Raises:
+            InputError: names the first such link's bandwidth.
+        """
+        for kind in self.graph.kinds:
+            if self.model.times_ps(kind, self.chunk_bytes)[0] < 1:
+                raise InputError(
+                    f"chunk_bytes is {float(self.chunk_bytes):g}: a chunk takes 0 {self.model.clock} on a "
+                    f"link of {float(kind.bandwidth_gbps):g} GB/s, which cannot be scheduled; take larger "
+                    "chunks or another clock"
+                )
 
     @property
     def cuts_through(self) -> bool:

@@ -318,14 +318,10 @@ def _bytes(values: Values, key: str) -> Fraction:
 
 def _check_times(problem: Problem) -> None:
     """Every link must take some time, and all sends together less than 2^62 ps."""
+    problem.check_takes_time()
     for kind in problem.graph.kinds:
         arrival, _ = problem.model.times_ps(kind, problem.chunk_bytes)
         bandwidth = f"{float(kind.bandwidth_gbps):g} GB/s"
-        if arrival < 1:
-            raise InputError(
-                f"chunk_bytes is {float(problem.chunk_bytes):g}: a chunk takes 0 {problem.model.clock} on "
-                f"a link of {bandwidth}, which cannot be scheduled; take larger chunks or another clock"
-            )
         if arrival * (problem.collective.chunks + 1) * problem.graph.nodes > _MOST_PS:
             raise InputError(
                 f"chunk_bytes is {float(problem.chunk_bytes):g}: a chunk takes {arrival} ps on a link of "

@@ -99,9 +99,11 @@ def synthesize(
     fixed algorithm is begun when it is over, and a second more has passed.
 
     Raises:
-        InputError: no such synthesizer, it cannot take the problem, or there is no way for a chunk.
+        InputError: no such synthesizer, it cannot take the problem, there is no way for a chunk, or a chunk
+            takes no time on a link.
     """
     started = time.process_time()
+    problem.check_takes_time()
     maker = make_synthesizer(synthesizer)
     deadline = effort.deadline
     for_bounds = deadline.part(_SHARE_OF_BOUNDS)
