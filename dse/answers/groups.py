@@ -95,14 +95,17 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    models, model_labels = _named(table, "model", "model_spec", question_of, _name)
-    systems, system_labels = _named(table, "system", "system_spec", _system, _system)
+    model_rows, models, model_labels = _named(table, "model", "model_spec", question_of, _name)
+    system_rows, systems, system_labels = _named(table, "system", "system_spec", _system, _system)
     sizes = pc.dictionary_encode(table["npus"]).unify_dictionaries().combine_chunks()
     if isinstance(sizes, pa.ChunkedArray):  # no chunk at all
         return pa.array([], pa.int64()), []
     counts = sizes.dictionary.to_pylist()
     count = table.num_rows
-    codes = models.astype(np.int64) * (len(system_labels) + 1) + systems
+    if count and len(model_labels) == len(system_labels) == len(counts) == 1:
+        return pa.array(np.zeros(count, np.int64)), [(model_labels[0], system_labels[0], counts[0])]
+    models, systems = models[model_rows], systems[system_rows]
+    codes = models * (len(system_labels) + 1) + systems
     codes = codes * (len(counts) + 1) + sizes.indices.to_numpy()
     firsts = np.full((len(model_labels) + 1) * (len(system_labels) + 1) * (len(counts) + 1), count)
     firsts[codes[::-1]] = np.arange(count)[::-1]  # of several assignments the last one stays: the first row
@@ -119,21 +122,24 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
 
 def _named(
     table: pa.Table, column: str, spec: str, same: Callable[[str], str], label: Callable[[str], str]
-) -> tuple[Any, list[str]]:
-    """A code for each row, and the `label` of each; texts for which `same` is equal have one code."""
+) -> tuple[Any, Any, list[str]]:
+    """For each row its text, the code of each text, and the `label` of each code.
+
+    Texts for which `same` is equal have one code.
+    """
     import numpy as np
     import pyarrow.compute as pc
 
     texts = combined(table[spec])
     if texts.null_count:
         encoded = pc.dictionary_encode(table[column]).unify_dictionaries().combine_chunks()
-        return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+        return encoded.indices.to_numpy(), np.arange(len(encoded.dictionary)), encoded.dictionary.to_pylist()
     all_texts = texts.dictionary.to_pylist()
     kinds: dict[str, int] = {}
     codes = np.array([kinds.setdefault(same(text), len(kinds)) for text in all_texts], np.int64)
     names = {codes[index]: label(text) for index, text in enumerate(all_texts)}
     labels = [names[code] for code in range(len(kinds))]
-    return codes[texts.indices.to_numpy()] if len(codes) else np.zeros(0, np.int64), labels
+    return texts.indices.to_numpy(), codes, labels
 
 
 def describe_variants(table: pa.Table, *, mixed: bool = False) -> Mapping[str, str]:

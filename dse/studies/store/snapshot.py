@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from dse.studies.store.parts import PartFooter, read_part, read_rows_at
@@ -27,6 +27,7 @@ class Snapshot(Generic[Row]):
     record: RecordType[Row]
     parts: Sequence[PartFooter]
     table: pa.Table
+    _read: dict[int, Row] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, some: pa.Table) -> list[Row]:
         """Return the whole rows of a few rows of the table, in their order.
@@ -36,16 +37,15 @@ class Snapshot(Generic[Row]):
             InputError: a part is corrupt.
         """
         positions: list[int] = some[POSITION].to_pylist()
-        ordered = sorted(set(positions))
-        found: dict[int, Row] = {}
+        ordered = sorted(set(positions) - self._read.keys())  # answers ask for the best again and again
         first = 0
         for part in self.parts:
             inside = [position for position in ordered if first <= position < first + part.rows]
             if inside:
                 table = read_rows_at(part, self.record, [position - first for position in inside])
-                found.update(zip(inside, self.record.rows(table), strict=True))
+                self._read.update(zip(inside, self.record.rows(table), strict=True))
             first += part.rows
-        return [found[position] for position in positions]
+        return [self._read[position] for position in positions]
 
 
 def read_snapshot(
