@@ -1,10 +1,11 @@
-"""All-reduces that images keep: chunks that stand for all others, and what is found with them."""
+"""All-reduces and all-gathers that images keep: chunks that stand for all others, and what is found so."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB
@@ -81,8 +82,18 @@ def test_rings_of_cliques_exchange_sums_where_all_chunks_are_alike() -> None:
     assert found == [235_886_718, 227_996_212]
 
 
-@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter"])
+def test_a_torus_with_a_slow_ring_is_gathered_and_scattered_at_its_bound(name: str) -> None:
+    """A tree from each NPU by translation takes 277.896 us, as do trees that are changed one by one."""
+    graph = product((RING, 3, 500, 60), (RING, 4, 500, 45), (RING, 5, 500, 17))
+    found = synthesize(Problem(graph, Collective(name, 60), MIB), compare=False)
+    assert (found.time_ps, found.bound_ps) == (276_396_133, 276_396_133)
+    assert check(found.schedule).is_valid
+
+
+@settings(max_examples=30, deadline=None)
 @given(
+    st.sampled_from(["all_reduce", "all_gather"]),
     st.lists(
         st.tuples(
             st.sampled_from([CLIQUE, RING]),
@@ -99,9 +110,16 @@ def test_rings_of_cliques_exchange_sums_where_all_chunks_are_alike() -> None:
     st.booleans(),
 )
 def test_what_is_found_is_valid_and_kept_by_the_images(
-    dimensions: list[tuple[str, int, int, float]], k: int, occupancy: str, seed: int, exchange: bool
+    name: str,
+    dimensions: list[tuple[str, int, int, float]],
+    k: int,
+    occupancy: str,
+    seed: int,
+    exchange: bool,
 ) -> None:
     problem = all_reduce(product(*dimensions), k, occupancy)
+    problem = replace(problem, collective=problem.collective.renamed(name))
+    exchange, sends_a_pair = exchange and name == "all_reduce", 2 if name == "all_reduce" else 1
     npus = problem.graph.npus
     effort, bound_ps = replace(DEFAULT_EFFORT, seed=seed), best_bound(problem).time_ps
     for images in images_of(problem):
@@ -109,7 +127,7 @@ def test_what_is_found_is_valid_and_kept_by_the_images(
         found = kept(problem, images, effort, 30, exchange=exchange)
         assert check(found).is_valid
         assert found.time_ps >= bound_ps
-        assert len(found) == 2 * (npus - 1) * npus * k
+        assert len(found) == sends_a_pair * (npus - 1) * npus * k
         sends = set(zip(found.link, found.chunk, found.start_ps, found.reduce, strict=True))
         for links, chunks in zip(images.links, images.chunks, strict=True):
             led = zip(links[found.link], chunks[found.chunk], found.start_ps, found.reduce, strict=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dse.inputs.networks import LinkGraph
 
 Turn = tuple[int, "NDArray[np.int64]"]
+_Pairs = tuple["NDArray[np.int32]", "NDArray[np.int32]"]
 
 _MOST_CANDIDATES = 200  # groups that are looked at, those of numberings of few digits first
 _MOST_GROUPS, _MOST_OF_A_SIZE = 6, 2
@@ -46,6 +47,14 @@ class Images(NamedTuple):
         import numpy as np
 
         return np.flatnonzero(self.chunks.min(axis=0) == np.arange(self.chunks.shape[1]))
+
+    def of_made(self, pairs: _Pairs) -> _Pairs:
+        """Return those of pairs (NPU, chunk) that are of chunks `made`."""
+        import numpy as np
+
+        npus, chunks = pairs
+        kept = np.isin(chunks, self.made)
+        return npus[kept], chunks[kept]
 
     def expanded(self, part: Schedule) -> Schedule:
         """Return the schedule of all chunks, from that of the chunks `made`."""

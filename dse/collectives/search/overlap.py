@@ -159,9 +159,9 @@ def trees_drawn(
 ) -> Schedule | None:
     """Return an all-reduce, or parts, of a tree per chunk with a root of its own, also through switches.
 
-    Trees that are given are the first ones, and the sends of others stay. With `exchange` roots exchange sums
-    with a neighbour. `work` is how many sends are scheduled. None means that there are too many sends, or no
-    time.
+    With `images` also an all-gather, of which one chunk of each orbit has a tree. Trees that are given are
+    the first ones, and the sends of others stay. With `exchange` roots exchange sums with a neighbour. `work`
+    is how many sends are scheduled. None means that there are too many sends, or no time.
     """
     import numpy as np
 
@@ -172,10 +172,8 @@ def trees_drawn(
     if collective.parts:
         ends = collective.sources(), collective.wants()
     if images is not None:
-        made_of = images.made
-        sends = sends * len(made_of) // collective.chunks
-        npus = np.tile(np.arange(collective.npus, dtype=np.int32), len(made_of))
-        ends = 2 * ((npus, np.repeat(made_of.astype(np.int32), collective.npus)),)
+        sends = sends * len(images.made) // collective.chunks
+        ends = images.of_made(collective.sources()), images.of_made(collective.wants())
     steps = effort.trials * _STEPS_OF_A_TRIAL if work is None else work // max(1, sends)
     work = effort.trials * _SENDS_OF_A_TRIAL if work is None else work
     trees = None
@@ -227,10 +225,18 @@ def trees_from(start: Schedule, effort: Effort, work: int) -> Schedule | None:
 
 
 def _images_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
-    """Return the fastest all-reduce found that images keep: one chunk of each orbit has a tree of its own."""
+    return images_kept(problem, effort)
+
+
+def images_kept(problem: Problem, effort: Effort) -> Schedule | None:
+    """Return the fastest schedule found that images keep: one chunk of each orbit has a tree of its own.
+
+    Of an all-reduce or an all-gather; None where nothing is found, or there are too many links or sends.
+    """
     if problem.graph.npus * len(problem.graph) > _MOST_LINKS_OF_IMAGES:
         return None
-    may_exchange = (False,) if problem.graph.cannot_add else (False, True)
+    has_sums = problem.collective.is_reducing and not problem.graph.cannot_add
+    may_exchange = (False, True) if has_sums else (False,)
     runs = list(product(range(_RUNS_OF_IMAGES), images_of(problem), may_exchange))
     best, deadline = None, effort.deadline
     work = effort.trials * _SENDS_OF_IMAGES // max(1, len(runs))

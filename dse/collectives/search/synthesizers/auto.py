@@ -12,7 +12,7 @@ from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
 from dse.collectives.search.freed_chunks import search_sums
 from dse.collectives.search.negotiated import negotiated, takes
-from dse.collectives.search.overlap import trees_from
+from dse.collectives.search.overlap import images_kept, trees_from
 from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
@@ -124,9 +124,10 @@ class Auto(Synthesizer):
     """Runs what fits a problem, the cheapest first, until a bound is met; keeps the best and says why.
 
     Symmetric trees where the links have translations, a rule for large meshes alone, restarts of the greedy
-    searches, the fixed algorithms, trees that are changed one by one, an improvement of large neighbourhoods,
-    trees packed for the best bandwidth where there are many chunks, and an exact search where the problem is
-    small. Without a time limit that ends after ten seconds, all else after so many trials.
+    searches, the fixed algorithms, trees that images keep, trees that are changed one by one, an improvement
+    of large neighbourhoods, trees packed for the best bandwidth where there are many chunks, and an exact
+    search where the problem is small. Without a time limit that ends after ten seconds, all else after so
+    many trials.
     """
 
     name = "auto"
@@ -146,6 +147,8 @@ class Auto(Synthesizer):
         best.run("restarts", problem, f"restarts of greedy searches, {effort.trials} runs")
         if not best.is_enough:
             self._try_fixed(problem, best, None)
+        if not best.is_enough:
+            _keep_images(best, problem)
         places = problem.graph.npus * problem.collective.chunks
         is_free = not problem.graph.cannot_copy
         if places <= _MOST_PLACES_CHANGED and best.schedule is not None and not best.is_enough:
@@ -199,6 +202,13 @@ def _draw_trees(best: _Best, start: Schedule) -> None:
         found = trees_from(start, effort, best.effort.trials * _SENDS_OF_DRAWN_TREES)
         if found is not None:
             best.take(found, "changes", "trees of all chunks, changed a few at a time")
+
+
+def _keep_images(best: _Best, problem: Problem) -> None:
+    """Change the tree of one chunk of each orbit; all others follow, so that a few steps change much."""
+    found = images_kept(problem, replace(best.effort, time_limit_s=best.time_left()))
+    if found is not None:
+        best.take(found, "changes", "trees of one chunk of each orbit, which its images follow")
 
 
 def _pack_trees(problem: Problem, best: _Best) -> bool:
