@@ -178,21 +178,26 @@ def simulate_step(
     Raises:
         InputError: a schedule that does not exist or does not have such stages; a single stage.
     """
-    ranks, traces = _traces(stages, schedule, micro_batches, network, processes)
-    workload = workload_of(traces, {})
+    ranks, programs = step_programs(stages, schedule, micro_batches, network, processes)
+    workload = workload_of([trace_of(program) for program in programs], {})
     if isinstance(network, SystemSpec):
         return NativeSimulator().record(workload, traced_system(network))
     with tempfile.TemporaryDirectory() as folder:
         return _on_links(workload, network, ranks, Path(folder))
 
 
-def _traces(
+def step_programs(
     stages: StageGraph,
     schedule: str,
     micro_batches: int,
     network: SystemSpec | Devices,
-    processes: int | None,
-) -> tuple[list[int], list[bytes]]:
+    processes: int | None = None,
+) -> tuple[list[int], list[list[TraceNode]]]:
+    """Return the device of each rank, and its passes and messages in the order that it runs.
+
+    Raises:
+        InputError: as `simulate_step`.
+    """
     count = processes or stages.count
     chunks, rest = divmod(stages.count, count)
     kind = schedule_named(schedule)
@@ -216,15 +221,11 @@ def _traces(
         numbers = iter(range(total))
         homes = tuple(tuple(next(numbers) for _ in home) for home in homes)
     orders = replicated_operations(kind, [len(home) for home in homes], chunks, micro_batches)
-    traces = [_idle()] * total
+    programs = [[compute_node(0, 1, ())]] * total
     for place, home in enumerate(homes):
         for rank, order in zip(home, orders[place], strict=True):
-            traces[rank] = trace_of(_program(stages, place, order, homes, splits=kind.splits_backward))
-    return devices, traces
-
-
-def _idle() -> bytes:
-    return trace_of([compute_node(0, 1, ())])
+            programs[rank] = _program(stages, place, order, homes, splits=kind.splits_backward)
+    return devices, programs
 
 
 def _program(

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.texts import counted
 from dse.partition.graphs.sources.torch_graph import read_torch
-from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph
+from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph, step_programs
 from dse.partition.problem.devices import Devices
 from dse.partition.run.launched import processes_per_host
 from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.probe import Link, probe
 from dse.partition.run.processes import Progress, run_processes
 from dse.partition.run.profile import Profile, measure
+from dse.partition.run.turns import End, shared_step_ns
+
+if TYPE_CHECKING:
+    from dse.partition.problem.replicas import Layout
+    from dse.partition.run.runtime import Overhead
 
 _PROBE_BYTES = 1 << 20
 _REPETITIONS = 20
@@ -57,8 +63,8 @@ def shared_cores(processes: int) -> list[str]:
     if processes <= cores:
         return []
     return [
-        f"{processes} processes share {counted(cores, 'core')}; the predicted step has work on all cores, "
-        "but no waiting for a turn, which the rehearsed one has"
+        f"{processes} processes share {counted(cores, 'core')}; in the predicted step those with work have "
+        "equal shares, and lose no time where they change places"
     ]
 
 
@@ -73,7 +79,7 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
     profile = measured_profile(plan.model, plan.micro_batch, _REPETITIONS, plan.threads)
     stages = _stages(plan, profile)
     measured = run_processes(measured_overhead, processes, plan, _REPETITIONS)
-    overheads = [overhead for overhead, _ in measured]
+    overheads = [one.pass_ns for one in measured]
     layout = plan.layout(stages.device_of or range(stages.count), processes)
     one, width = replace(layout, pipelines=1), len(layout.each)
     # Links and homes are those between processes of a pipeline.
@@ -85,17 +91,26 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
         links = devices_of(measured_links(processes, _PROBE_BYTES, _REPETITIONS), processes)
     elif links.count < processes:
         raise InputError(f"the topology has {links.count} nodes, but there are {processes} processes")
-    averaging = [measured[first[stage]][1] if stage < width else 0.0 for stage in range(stages.count)]
-    whole = replace(stages, after_ns=tuple(map(sum, zip(stages.after_ns, averaging, strict=True))))
+    averaging = [
+        longest_ns([measured[process].averaging_ns for process in layout.devices_of(stage)])
+        if layout.count(stage) > 1
+        else 0.0
+        for stage in range(width)
+    ]
+    ending_ns = max(0.0, longest_ns([one.end_ns for one in measured]) - max(averaging))
     micro_batches = plan.micro_batches // layout.pipelines
-    recording = simulate_step(whole, plan.schedule, micro_batches, links, width)
-    ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
     hosts = processes / processes_per_host(processes)
-    at_a_time = hosts * max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
-    bare = replace(stages, overhead_ns=())
-    work = least_step_ns(bare, micro_batches, 1) * layout.pipelines
+    cores = hosts * max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
+    if processes > cores:
+        passed_ns = _in_turns_ns(plan, stages, layout, links, averaging, cores)
+    else:
+        after = [ns + averaging[stage % width] * (stage < width) for stage, ns in enumerate(stages.after_ns)]
+        whole = replace(stages, after_ns=tuple(after))
+        recording = simulate_step(whole, plan.schedule, micro_batches, links, width)
+        passed_ns = max(metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None)
+    work = work_ns(stages, micro_batches) * layout.pipelines
     return Predicted(
-        predicted_step_ns(ends, whole, micro_batches, at_a_time / layout.pipelines) / 1e9,
+        (passed_ns + ending_ns) / 1e9,
         work / 1e9,
         sum(overheads) / len(overheads) / 1e9,
         stages,
@@ -104,25 +119,41 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
 
 def measured_overhead(
     plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress
-) -> tuple[float, float]:
-    """Return the ns of the framework for a pass, and to average gradients (`dse.partition.run.runtime`)."""
+) -> Overhead:
+    """Return what the framework takes in a process (`dse.partition.run.runtime`)."""
     from dse.partition.run.runtime import measure_overhead
 
     return measure_overhead(plan, repetitions, rank, processes, progress)
 
 
-def predicted_step_ns(
-    ends: Sequence[float], stages: StageGraph, micro_batches: int, at_a_time: float
+def longest_ns(repetitions_of: Sequence[Sequence[float]]) -> float:
+    """Return the least, over repetitions, of the longest time that one of the processes took."""
+    longest: list[float] = [max(times) for times in zip(*repetitions_of, strict=True)]
+    return min(longest)
+
+
+def _in_turns_ns(
+    plan: Plan,
+    stages: StageGraph,
+    layout: Layout,
+    links: Devices,
+    averaging: Sequence[float],
+    cores: float,
 ) -> float:
-    """Return the last of the simulated `ends`, or the time of all work where that takes longer."""
-    return max(*ends, least_step_ns(stages, micro_batches, at_a_time))
+    """Return the ns of a step of processes that share cores, of all pipelines."""
+    width, micro_batches = len(layout.each), plan.micro_batches // layout.pipelines
+    passes = replace(stages, after_ns=())
+    devices, programs = step_programs(passes, plan.schedule, micro_batches, links, width)
+    place_of = [place for place in range(width) for _ in range(passes.replicas_of(place))]
+    ends = [End(place, averaging[place], sum(stages.after_ns[place::width])) for place in place_of]
+    return shared_step_ns(programs, ends, links, devices, cores, layout.pipelines)
 
 
-def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: float) -> float:
-    """Return the time of all the work of a step by so many `at_a_time`, whichever process has its turn."""
-    passes = sum(stages.forward_ns) * (1 + stages.backward) + 2 * sum(stages.overhead_ns)
+def work_ns(stages: StageGraph, micro_batches: int) -> float:
+    """Return the time of all the work of a step, one after the other."""
+    passes = sum(stages.forward_ns) * (1 + stages.backward)
     after = sum(ns * stages.replicas_of(stage) for stage, ns in enumerate(stages.after_ns))
-    return (micro_batches * passes + after) / at_a_time
+    return micro_batches * passes + after
 
 
 def _stages(plan: Plan, profile: Profile) -> StageGraph:

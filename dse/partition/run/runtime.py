@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -132,21 +132,30 @@ def pipeline_of(
     return Pipeline(own, schedule, *ends, parameters, plan.micro_batch, replica, replicas, peers)
 
 
-def measure_overhead(
-    plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress
-) -> tuple[float, float]:
-    """Return the ns that the framework takes for a pass of a stage of this rank, and to average gradients.
+class Overhead(NamedTuple):
+    """The framework's time in a process: ns of a pass, and in each repetition those to average and to end.
 
-    The schedule runs with stages that hand on tensors of the same sizes and compute nothing. On CPUs it is
-    the CPU time of all threads of the process, those of gloo too, on GPUs the time of the step. The least of
-    the repetitions counts: gloo's thread spins in many of them while it waits, which keeps nothing waiting.
+    Processes end together: all average gradients, and wait for each other.
+    """
+
+    pass_ns: float
+    averaging_ns: list[int]
+    end_ns: list[int]
+
+
+def measure_overhead(plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress) -> Overhead:
+    """Return what the framework takes in this process.
+
+    The schedule runs with stages that hand on tensors of the same sizes and compute nothing. On CPUs a pass
+    is the CPU time of all threads of the process, those of gloo too, on GPUs the time of the step. The least
+    of the repetitions counts: gloo's thread spins in many of them while it waits.
     """
     task = task_of(plan, rank)
     device = device_of(rank)
     pipeline = pipeline_of(plan, task, rank, processes, times={})
     clock = time.process_time_ns if device.type == "cpu" else time.perf_counter_ns
     inputs, target = next(batches(plan, task, device))
-    taken, averaged = [], []
+    taken, averaging, end = [], [], []
     for repetition in range(_WARM_UP + repetitions):
         progress(repetition)
         dist.barrier()
@@ -156,10 +165,11 @@ def measure_overhead(
         dist.barrier()
         start = time.perf_counter_ns()
         pipeline.average_gradients()
-        averaged.append(time.perf_counter_ns() - start)
+        averaging.append(time.perf_counter_ns() - start)
+        dist.barrier()
+        end.append(time.perf_counter_ns() - start)
     passes = 2 * (plan.micro_batches // pipeline.replicas) * len(pipeline.stages)
-    after = 0 if pipeline.peers is None else min(averaged[_WARM_UP:])
-    return min(taken[_WARM_UP:]) / passes, float(after)
+    return Overhead(min(taken[_WARM_UP:]) / passes, averaging[_WARM_UP:], end[_WARM_UP:])
 
 
 def work_for(cpu_ns: int) -> None:
