@@ -4,8 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 STAMP := $(VENV)/.installed
-PIP := PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(abspath $(BIN))/python -m pip install --progress-bar off --no-compile
-PIP_UNINSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip uninstall --quiet --yes
+PIP_FROM = PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(abspath $(BIN))/python $1 install --progress-bar off --no-compile
+PIP := $(call PIP_FROM,-m pip)
+# The wheel of pip that Python brings, which runs as it is; none where a distribution keeps it elsewhere.
+BUNDLED = $(wildcard $(shell $(PYTHON) -c 'import ensurepip; print(*ensurepip.__path__)' 2> /dev/null)/_bundled/pip-*.whl)
 MODULES = --config-settings=cmake.define.DSE_SOLVERS=$1 --config-settings=cmake.define.DSE_EXPLORER=$1
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name '*.cmake')
 BUILT = build/$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)')
@@ -29,15 +31,17 @@ help:  ## list the targets
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed" if sys.version_info < (3, 10) else 0)'
 	@echo 'creating the environment $(VENV)'
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(if $(BUNDLED),--without-pip) $(VENV)
 
 # What a sweep needs, by hashes, and the engine; solvers, and the engine of pages that tests use, only if they are there already.
-# Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. Says what pip and
-# the compiler are doing meanwhile.
-$(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
+# Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. So a new pip comes
+# from the wheel that Python brings: venv would compile an old and slower one. And setuptools comes with it, for the one
+# package that is built from source. Says what pip and the compiler are doing meanwhile.
+$(BASE): $(BIN)/python pyproject.toml requirements/pip.lock requirements/base.lock $(ENGINE)
 	@echo 'installing dse and what a sweep needs:'
 	@$(BIN)/python engine/install_progress.py $(VENV)/install.log sh -c ' \
-		$(PIP) --verbose --require-hashes --no-deps -r requirements/base.lock \
+		$(call PIP_FROM,$(or $(addsuffix /pip,$(BUNDLED)),-m pip)) --require-hashes --no-deps -r requirements/pip.lock \
+		&& $(PIP) --verbose --no-build-isolation --require-hashes --no-deps -r requirements/base.lock \
 		&& $(PIP) --verbose --no-deps --no-build-isolation --editable . \
 			$(call MODULES,$(if $(wildcard $(STAMP)),ON,OFF))'
 	@touch $@
@@ -190,6 +194,7 @@ lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in 
 	$(BIN)/python -m pip install --quiet uv
 	echo '# Versions that the project is built and tested with; made by `make lock`.' > constraints.txt
 	$(LOCK) --upgrade --all-extras >> constraints.txt
+	printf '%s\n' pip setuptools | $(COMPILE) --generate-hashes -c constraints.txt - -o requirements/pip.lock
 	$(LOCK) --generate-hashes -c constraints.txt --extra build -o requirements/base.lock
 	$(LOCK) --generate-hashes -c constraints.txt --extra dev -o requirements/dev.lock
 	$(LOCK) --generate-hashes -c constraints.txt --extra docs -o requirements/docs.lock

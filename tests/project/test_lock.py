@@ -34,7 +34,7 @@ def test_what_a_sweep_needs_is_all_that_it_installs() -> None:
 
 
 def test_there_is_a_lock_for_each_target_that_installs() -> None:
-    stems = ["arbiters", "base", "cpu", "cuda", "dev", "docs", "torch", "wasm"]
+    stems = ["arbiters", "base", "cpu", "cuda", "dev", "docs", "pip", "torch", "wasm"]
     assert [lock.stem for lock in LOCKS] == stems
     assert names(ROOT / "requirements" / "base.lock") < names(ROOT / "requirements" / "dev.lock")
     assert "onnx" in names(ROOT / "requirements" / "torch.lock")

@@ -118,8 +118,9 @@ def locked_environment(folder: Path, interpreter: str) -> Path:
     run(interpreter, "-m", "venv", folder, cwd=folder.parent)
     python = folder / "bin" / "python"
     line = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    lock = ROOT / "requirements" / "base.lock"
-    run(*line, "--require-hashes", "--no-deps", "-r", lock, cwd=folder, timeout_s=900)
+    for lock in ("pip.lock", "base.lock"):  # setuptools first, for the package that is built from source
+        options = ("--no-build-isolation", "--require-hashes", "--no-deps", "-r")
+        run(*line, *options, ROOT / "requirements" / lock, cwd=folder, timeout_s=900)
     return python
 
 
