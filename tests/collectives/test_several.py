@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, Part
 from dse.collectives.problem.of_schedule import given_problem
 from dse.collectives.problem.settings import network_of, problem_of
 from dse.collectives.question import question_of, synthesized
+from dse.collectives.search import overlap
 from dse.collectives.search.several import several
 from dse.collectives.search.synthesis import Result, made_by, synthesize
 from dse.collectives.search.synthesizers.base import Effort, Synthesis
@@ -235,6 +237,27 @@ def test_links_do_not_fail_under_several_collectives(tmp_path: Path) -> None:
         question_of({**written(tmp_path, STEP), "failed_links": "0-1"}, None)
 
 
-def test_a_time_limit_is_kept(tmp_path: Path) -> None:
-    answer = synthesized(question_of({**written(tmp_path, STEP), "time_limit_s": "0.2"}, None))
+@pytest.mark.parametrize(("late", "sends_around"), [(False, {0, 12}), (True, {0})])
+def test_a_time_limit_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool, sends_around: set[int]
+) -> None:
+    """When time is over, each is still made alone, and no trees around the sends of others are looked for.
+
+    The clock leaps during the first search, or stands still: other load does not decide.
+    """
+    now_s, around = [0.0], set()
+
+    def drawn(
+        problem: Problem, effort: Effort, given: overlap.Given, exchange: bool = False
+    ) -> Schedule | None:
+        around.add(len(given.others))
+        now_s[0] += 61 if late else 0
+        return overlap.trees_drawn(problem, effort, given, exchange=exchange)
+
+    monkeypatch.setattr("dse.base.cancellation.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("dse.collectives.search.several._LEAST_SECONDS", 60.0)
+    monkeypatch.setattr("dse.collectives.search.several.trees_drawn", drawn)
+    question = question_of({**written(tmp_path, STEP), "time_limit_s": "60"}, None)
+    answer = synthesized(question)
     assert answer.time_ps <= answer.data()["one_after_the_other_ps"]
+    assert around == sends_around
