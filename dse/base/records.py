@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import functools
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -84,8 +85,17 @@ def plain(value: Any, hint: Any, written: Callable[[Any], Iterable[str]]) -> Any
 
 def alike(record: type[_Record], source: object, **given: Any) -> _Record:
     """Return a record whose fields `source` has under the same names, but for those that are `given`."""
-    hints: dict[str, Any] = hints_of(record)  # type: ignore[arg-type]  # classes are hashable
-    return record(**{name: getattr(source, name) for name in hints if name not in given}, **given)
+    names, values_of = _others(record, tuple(given))
+    return record(**dict(zip(names, values_of(source), strict=True)), **given)
+
+
+@functools.cache
+def _others(record: Any, given: tuple[str, ...]) -> tuple[tuple[str, ...], Callable[[object], Iterable[Any]]]:
+    """The fields of a record that are not given, and what reads them; records are made by the thousand."""
+    names = tuple(name for name in hints_of(record) if name not in given)
+    if len(names) > 1:
+        return names, operator.attrgetter(*names)
+    return names, lambda source: [getattr(source, name) for name in names]
 
 
 def has_default(value: Any, field: dataclasses.Field[Any]) -> bool:
