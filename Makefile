@@ -57,7 +57,7 @@ install: $(STAMP)  ## make the virtual environment and build the engine
 
 # CMake is a seventh of what is installed, and no sweep needs it once the engine is built; make install brings it back.
 sweep: $(BASE)  ## the main job: every strategy of MODEL on SYSTEM (system1, llama70b)
-	@test -e $(STAMP) || ! test -e $(BIN)/cmake || $(PIP_UNINSTALL) cmake
+	@test -e $(STAMP) || rm -rf $(addprefix $(BIN)/,cmake ccmake cpack ctest) $(VENV)/lib/python3*/site-packages/cmake $(VENV)/lib/python3*/site-packages/cmake-*.dist-info
 	$(BIN)/python -m dse sweep system=$(SYSTEM) model=$(MODEL)
 
 bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performance.md); takes minutes
