@@ -85,7 +85,7 @@ def plain(value: Any, hint: Any, written: Callable[[Any], Iterable[str]]) -> Any
 
 def alike(record: type[_Record], source: object, **given: Any) -> _Record:
     """Return a record whose fields `source` has under the same names, but for those that are `given`."""
-    names, values_of = _others(record, tuple(given))
+    names, values_of = _others(record, tuple(given))  # type: ignore[arg-type]  # classes are hashable
     return record(**dict(zip(names, values_of(source), strict=True)), **given)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,13 +45,14 @@ def asked(name: str, *more: str, **keys: str) -> GraphPartition:
     return partition_graph(words, devices=devices, objective="pipeline_bottleneck", **keys)
 
 
-def swept(name: str, counts: tuple[int, ...], *more: str) -> Prediction:
-    """The prediction of a point with these layers on its stages."""
+def swept(name: str, counts: tuple[int, ...], *others: tuple[int, ...]) -> list[Prediction]:
+    """The predictions of points with these layers on their stages, by the key of the first."""
     model, system, strategy = CASES[name]
     stages = f"strategy.stages={text_of_layers(counts)}"
     words = [*model, "model.fidelity=realistic", *system, *strategy, f"strategy.pp={len(counts)}", stages]
-    config = compose_config([*words, *more])
-    return prediction_of(point_of(config, config.strategy))
+    config = compose_config(words)
+    alike = [replace(config.strategy, stages=text_of_layers(each)) for each in others]
+    return [prediction_of(point_of(config, each)) for each in (config.strategy, *alike)]
 
 
 def counts_of(found: GraphPartition) -> tuple[int, ...]:
@@ -60,7 +62,7 @@ def counts_of(found: GraphPartition) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_partition_takes_the_step_and_the_memory_of_the_strategy_with_its_layers(name: str) -> None:
     found = asked(name)
-    expected = swept(name, counts_of(found))
+    (expected,) = swept(name, counts_of(found))
     layers = found.asked.layers
     assert layers is not None
     step = layers.step(found.labels)
@@ -85,7 +87,7 @@ def test_no_layout_has_a_faster_step_and_the_bound_is_the_least_bottleneck(name:
     assert found.bound == pytest.approx(1e9 * min(tried)[0], rel=1e-9)
     assert found.cost == pytest.approx(1e9 * {c: b for b, c in tried}[counts_of(found)], rel=1e-9)
     assert found.is_optimal == (found.cost <= found.bound * (1 + 1e-9))
-    fastest = min(swept(name, counts).step_s for _, counts in tried)
+    fastest = min(each.step_s for each in swept(name, *(counts for _, counts in tried)))
     assert layers.step(found.labels)["step_ns"] == pytest.approx(1e9 * fastest, rel=1e-9)
     assert found.notes[-1] == f"no other of all {len(tried)} layouts has a faster step"
 
