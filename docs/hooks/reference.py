@@ -41,13 +41,6 @@ _NOTES = {
 }
 
 
-def _values(overrides: list[str]) -> dict[str, Any]:
-    import yaml
-
-    values: dict[str, Any] = yaml.safe_load(compose_config(overrides).resolved)
-    return values
-
-
 def _at(values: Any, name: str) -> Any:
     for part in name.split("."):
         if part == "N":
@@ -116,14 +109,14 @@ def _is_plain(
 
 def reference() -> str:
     """The page as Markdown."""
-    values = _values([])
+    values = compose_config([]).resolved
     found = list(entries(ConfigSchema))
     strategies = {entry.name for entry in found if entry.name.startswith("strategy.")}
     lines = [_HEAD, *_section("", [entry for entry in found if "." not in entry.name], values, {}, set())]
     for group in ("strategy", *GROUPS):
         inside = [entry for entry in found if entry.name.startswith(f"{group}.")]
         others = {
-            f"{group}={choice}": _values([f"{group}={choice}"])
+            f"{group}={choice}": compose_config([f"{group}={choice}"]).resolved
             for choice in (_choices(group) if group in _WITH_CHOICES else [])
         }
         lines += ["", *_section(group, inside, values, others, strategies)]

@@ -91,9 +91,7 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
 
 def _refuse_listed(config: Config) -> None:
     """Refuse models and systems as axes: the page would be of the first, and its commands of another."""
-    import yaml
-
-    axes = yaml.safe_load(config.resolved)["space"]["axes"]
+    axes = config.resolved["space"]["axes"]
     for group in ("model", "system"):
         if group in axes:
             raise InputError(

@@ -151,8 +151,8 @@ class _Source:
         self._models: list[ModelFile] = []
         self._overrides = [self._with_file(override) for override in parsed]
 
-    def composed(self, choice: tuple[str, str] | None = None) -> tuple[ConfigSchema, str]:
-        """Return the checked values, and the same as YAML; `choice` is a group and one more choice of it.
+    def composed(self, choice: tuple[str, str] | None = None) -> tuple[ConfigSchema, dict[str, Any]]:
+        """Return the checked values, and the same as plain data; `choice` is (group, one more choice).
 
         Raises:
             InputError: as `compose_config`.
@@ -228,8 +228,8 @@ def _with_installed(compose: Callable[[], Any]) -> Any:
 
 def _composed(
     overrides: Sequence[str], folder: Path | None, files: Mapping[str, Path]
-) -> tuple[ConfigSchema, str]:
-    """Return the checked values, and the same as YAML."""
+) -> tuple[ConfigSchema, dict[str, Any]]:
+    """Return the checked values, and the same as plain data."""
     values = _plainly(overrides) if folder is None and not files else None
     values = values or _by_hydra(overrides, folder, files)
     values.study = study_name(values)
@@ -238,7 +238,7 @@ def _composed(
         values.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
     written = dataclasses.asdict(values)
     written["run"] = {name: text for name, text in written["run"].items() if text is not None}
-    return values, _yaml(written)
+    return values, written
 
 
 def _plainly(overrides: Sequence[str]) -> ConfigSchema | None:
@@ -282,32 +282,6 @@ def _by_hydra(overrides: Sequence[str], folder: Path | None, files: Mapping[str,
         raise InputError(
             f"{excerpt(Path(str(error.filename)).stem)} cannot be used: {error.strerror}"
         ) from None
-
-
-def _yaml(values: dict[str, Any]) -> str:
-    """Return values as OmegaConf writes them: texts that a program may take for others stand in quotes."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def text_node(dumper: Any, text: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _is_quoted(text) else None)
-
-    Dumper.add_representer(str, text_node)
-    written: str = yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=Dumper)
-    return written
-
-
-def _is_quoted(text: str) -> bool:
-    """Whether a text looks like a number, or like yes or no in a letter."""
-    if text in ("y", "Y", "n", "N"):
-        return True
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @functools.cache

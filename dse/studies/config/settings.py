@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from dse.base.errors import InputError
 from dse.base.records import converted
@@ -43,8 +43,8 @@ class Config:
     and systems, `model` and `system` the first of each; points whose status is in `recompute` are evaluated
     again; `output_format` (the key `format`) is table or json.
     `run` is the training run that rows have figures of, and `objective` the figure that names the best.
-    `resolved` is the configuration as YAML, with all defaults and overrides in place, `notes` what users
-    should know of it.
+    `resolved` is the configuration as plain data, with all defaults and overrides in place, `notes` what
+    users should know of it.
     """
 
     study: str
@@ -64,7 +64,7 @@ class Config:
     simulator: SimulatorSettings
     run: AskedRun | None
     objective: str
-    resolved: str
+    resolved: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
     @property
@@ -86,11 +86,6 @@ class Config:
     def system(self) -> SystemSpec:
         """The first system."""
         return self.systems[0]
-
-
-def resolved_yaml(config: Config) -> str:
-    """Return the whole configuration as YAML, for storing with a study."""
-    return config.resolved
 
 
 def study_name(values: ConfigSchema) -> str:
@@ -130,11 +125,11 @@ def _stem(name: object) -> str:
 
 def to_config(
     values: ConfigSchema,
-    resolved: str,
+    resolved: Mapping[str, Any],
     of_models: Sequence[ConfigSchema],
     of_systems: Sequence[ConfigSchema],
 ) -> Config:
-    """Check all values and convert them to frozen specifications; `resolved` is the same as YAML.
+    """Check all values and convert them to frozen specifications; `resolved` is the same as plain data.
 
     The models and systems are those of the configurations `of_models` and `of_systems`.
 

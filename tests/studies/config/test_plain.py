@@ -20,6 +20,7 @@ from dse.base.settings.grammar import parsed
 from dse.base.settings.plain_words import plain_word
 from dse.studies.config import compose
 from dse.studies.config.compose import compose_config
+from dse.studies.config.resolved import as_yaml
 
 GROUPS = ("system", "model", "space", "search", "executor", "simulator", "workload")
 CHOICES = {group: sorted(path.stem for path in (conf_folder() / group).glob("*.yaml")) for group in GROUPS}
@@ -88,13 +89,13 @@ def test_plain_words_are_read_as_by_the_grammar(key: str, value: str) -> None:
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), st.lists))
 def test_yaml_is_that_of_omegaconf(value: Any) -> None:
     expected = yaml.dump({"key": value}, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
-    assert compose._yaml({"key": value}) == expected
+    assert as_yaml({"key": value}) == expected
 
 
 @pytest.mark.parametrize("text", ["1e3", "nan", "1_000", "yes", "0x1F", "12:30", "-", "a: b", "2026-11-28"])
 def test_texts_like_numbers_are_quoted_as_by_omegaconf(text: str) -> None:
     expected = yaml.dump({"key": text}, Dumper=get_omega_conf_dumper())
-    assert compose._yaml({"key": text}) == expected
+    assert as_yaml({"key": text}) == expected
 
 
 def test_errors_are_those_of_hydra() -> None:
