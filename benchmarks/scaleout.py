@@ -17,7 +17,7 @@ from dse.studies.points import DesignPoint, Scenario, evaluate
 
 Row = dict[str, str | int | float | bool | None]
 
-_SAMPLE = 2000  # points that are evaluated without an executor
+_SAMPLE = 2000  # at most so many points are evaluated without an executor
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def executors(cases: Cases, _repeats: int) -> Iterator[Row]:
         point = DesignPoint(scenario, strategy)
         evaluate(point)
         for name, executor in _executors(cores):
-            before_s = _evaluate_s(point)
+            before_s = _evaluate_s(point, points)
             run = _timed(executor, _repeated(point, points), points)
-            evaluate_s = (before_s + _evaluate_s(point)) / 2  # other load drifts
+            evaluate_s = (before_s + _evaluate_s(point, points)) / 2  # other load drifts
             yield {
                 "name": f"{kind} points on {name}",
                 "executor": name,
@@ -114,12 +114,12 @@ def _under_bandwidths(cases: Sequence[Case], steps: Iterable[int]) -> Iterator[D
         yield from (DesignPoint(scenario, case.strategy) for case in cases)
 
 
-def _evaluate_s(point: DesignPoint) -> float:
+def _evaluate_s(point: DesignPoint, points: int) -> float:
     """CPU time, so that other load makes the overhead look larger, not smaller."""
     began = time.process_time()
-    for _ in range(_SAMPLE):
+    for _ in range(count := min(_SAMPLE, points)):
         evaluate(point)
-    return (time.process_time() - began) / _SAMPLE
+    return (time.process_time() - began) / count
 
 
 def _timed(executor: Executor, points: Iterator[DesignPoint], count: int) -> _Run:
