@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from command_lines import TINY, run_ok
@@ -50,10 +51,11 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
-def in_a_process(folder: str) -> Plain:
-    """The same in a process of its own."""
+def in_a_process(folder: str, everyone: Barrier) -> Plain:
+    """The same in a process of its own, which begins when all others do."""
     os.environ["DSE_CACHE"] = folder
-    return remade("all_reduce")
+    everyone.wait()
+    return remade()
 
 
 @pytest.fixture
@@ -153,12 +155,12 @@ def test_a_damaged_file_is_made_again(
 def test_a_file_under_another_name_is_not_trusted(kept: Path, searches: list[str]) -> None:
     remade("all_gather")
     (path,) = kept.iterdir()
-    remade("all_reduce")
+    remade("reduce_scatter")
     (other,) = set(kept.iterdir()) - {path}
     path.rename(other)
 
-    remade("all_reduce")
-    assert searches == ["all_gather", "all_reduce", "all_reduce"]
+    remade("reduce_scatter")
+    assert searches == ["all_gather", "reduce_scatter", "reduce_scatter"]
 
 
 def test_a_schedule_that_is_not_valid_is_not_used_whatever_its_checksum_says(
@@ -255,10 +257,11 @@ def test_reading_makes_a_file_the_latest(kept: Path) -> None:
 
 
 def test_several_processes_at_once_agree(kept: Path) -> None:
-    with ProcessPoolExecutor(3, get_context("spawn")) as pool:
-        found = list(pool.map(in_a_process, [str(kept.parent)] * 3))
+    spawned = get_context("spawn")
+    with spawned.Manager() as manager, ProcessPoolExecutor(3, spawned) as pool:
+        found = list(pool.map(in_a_process, [str(kept.parent)] * 3, [manager.Barrier(3)] * 3))
 
-    assert found == [remade("all_reduce")] * 3
+    assert found == [remade()] * 3
     assert len(list(kept.iterdir())) == 1  # and no temporary file
 
 
