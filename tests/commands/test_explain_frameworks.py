@@ -37,7 +37,7 @@ def test_the_settings_are_those_that_launch_writes(folder: Path) -> None:
     )
     told = shlex.split(lines[start + 1])
     assert told[told.index("--micro-batch-size") + 1] == "1"
-    assert told.count("--use-distributed-optimizer") == 1
+    assert told.count("--use-megatron-fsdp") == 1
 
 
 def test_changes_lead_from_the_settings_of_a_point_to_those_of_the_other(folder: Path) -> None:
