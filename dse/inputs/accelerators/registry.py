@@ -155,6 +155,10 @@ def _check(file: AcceleratorFile) -> None:
             raise InputError(unknown(problem, name, PRECISIONS, allowed))
     if not {"bf16", "fp16"} & file.peak_tflops.keys():
         raise InputError("accelerator.peak_tflops lacks bf16 and fp16; it must have at least one of them")
+    frameworks = sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml"))
+    if file.framework not in frameworks:
+        problem = f"accelerator.framework is {excerpt(file.framework)}"
+        raise InputError(unknown(problem, file.framework, frameworks, f"allowed are {', '.join(frameworks)}"))
     stated = ["board_power_w"] if file.board_power_w is not None else []
     for key in ("peak_tflops", "memory", "memory_bandwidth_gbps", *stated):
         if not file.sources.get(key):

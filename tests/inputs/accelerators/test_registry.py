@@ -186,6 +186,11 @@ def test_an_unknown_type_is_refused_with_the_nearest() -> None:
             "memori: 100GB",
             r"unknown key memori; did you mean 'memory'\? Known keys are name, ",
         ),
+        (
+            "memory: 100GB",
+            "memory: 100GB\nframework: maxtxt",
+            r"accelerator.framework is maxtxt; did you mean 'maxtext'\? Allowed are llm-foundry, maxtext, ",
+        ),
         ("3000", "-3", "accelerator.memory_bandwidth_gbps is -3.*; it must be a number above 0"),
         ("bf16: 500", "bf17: 500", r"accelerator.peak_tflops has bf17; did you mean 'bf16'\? Allowed prec"),
         ("bf16: 500", "bf16: ''", "accelerator.peak_tflops.bf16 is ''; it must be a number"),
