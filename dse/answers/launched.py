@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dse.answers.caps import Cap
 from dse.answers.subjects import subjects
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_names
 from dse.base.machine import usable_cores
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
@@ -149,7 +149,7 @@ def job_of_plan(path: Path) -> LaunchedJob:
     model = model_from({**named, "batch_size": answer.problem.gbs, "micro_batches": None})
     found = _plan_of_stages(plan, model)
     name, assumed = str(told.get("cluster", "")), list[str]()
-    is_system = name in {file.stem for file in (conf_folder() / "system").glob("*.yaml")}
+    is_system = name in conf_names("system")
     chip = json.loads(on[0].cluster)["accelerator"]["name"]
     place, named_by = (cluster_of_name, name) if is_system else (cluster_of_gpu, chip)
     cluster = place(named_by, found.npus, assumed)

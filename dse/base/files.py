@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import errno
+import functools
 import io
 import os
 import secrets
@@ -33,6 +34,12 @@ def conf_folder() -> Path:
     raise InputError(
         f"no configuration: neither {package / 'conf'} nor {package.parent / 'conf'} has config.yaml"
     )
+
+
+@functools.cache
+def conf_names(group: str) -> tuple[str, ...]:
+    """Return the names of the files of a group of the configuration, such as `system`."""
+    return tuple(sorted(path.stem for path in (conf_folder() / group).glob("*.yaml")))
 
 
 @contextlib.contextmanager

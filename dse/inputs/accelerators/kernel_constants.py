@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_folder, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
@@ -135,7 +135,7 @@ _SHARES_MAY_EXCEED_1 = ("casts",)
 
 def kernel_names() -> tuple[str, ...]:
     """The names of the files of conf/kernels, which are those of accelerator types."""
-    return tuple(sorted(path.stem for path in (conf_folder() / "kernels").glob("*.yaml")))
+    return conf_names("kernels")
 
 
 def kernel_constants(name: str, key: str = "kernels") -> KernelConstants:

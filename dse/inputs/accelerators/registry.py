@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_folder, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.records import converted, unknown_field
 from dse.base.suggestions import unknown
@@ -89,10 +89,9 @@ def shipped_name(name: str) -> str | None:
     return name if name in accelerator_names() else _names().get(name.lower())
 
 
-@functools.cache
 def accelerator_names() -> tuple[str, ...]:
     """The names of the files of conf/accelerator."""
-    return tuple(sorted(path.stem for path in (conf_folder() / "accelerator").glob("*.yaml")))
+    return conf_names("accelerator")
 
 
 def aliases_of(name: str) -> tuple[str, ...]:
@@ -155,7 +154,7 @@ def _check(file: AcceleratorFile) -> None:
             raise InputError(unknown(problem, name, PRECISIONS, allowed))
     if not {"bf16", "fp16"} & file.peak_tflops.keys():
         raise InputError("accelerator.peak_tflops lacks bf16 and fp16; it must have at least one of them")
-    frameworks = sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml"))
+    frameworks = conf_names("framework")
     if file.framework not in frameworks:
         problem = f"accelerator.framework is {excerpt(file.framework)}"
         raise InputError(unknown(problem, file.framework, frameworks, f"allowed are {', '.join(frameworks)}"))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from dse.base.files import conf_folder
+from dse.base.files import conf_names
 from dse.inputs.strategies.axes import AxisValue, StrategyAxis, axes_of, choice, count, degree, flag
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.strategies.schedules import SCHEDULES, installed_schedules
@@ -19,7 +19,6 @@ _SINCE_RECIPES = 7
 _RECOMPUTED = "core_attn|mla_up_proj|mlp|moe|moe_act|layernorm|shared_experts"
 _CAPTURED = "attn|mlp|moe|moe_router|moe_preprocess|mamba"
 _FRAMEWORK = "megatron-core"
-_FRAMEWORKS = sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml"))
 _ORDERS = ["-".join(names) for names in itertools.permutations(("tp", "cp", "ep", "dp", "pp"))]
 
 
@@ -149,7 +148,7 @@ class StrategyFields:
         heading=("order", ""),
     )
     framework: str = choice(
-        [_FRAMEWORK, *[name for name in _FRAMEWORKS if name != _FRAMEWORK]],
+        [_FRAMEWORK, *[name for name in conf_names("framework") if name != _FRAMEWORK]],
         "what runs the step, a file of conf/framework",
         since=_SINCE_STAGES,
         heading=("framework", ""),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_folder, conf_names
 from dse.base.record_files import yaml_record, yaml_values
 from dse.base.settings import check_choice
 from dse.base.settings.grammar import change
@@ -71,7 +71,7 @@ class NamedCluster(NamedTuple):
 
 def cluster_names() -> tuple[str, ...]:
     """The names of the files of conf/cluster."""
-    return tuple(sorted(path.stem for path in (conf_folder() / "cluster").glob("*.yaml")))
+    return conf_names("cluster")
 
 
 def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_folder, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
@@ -126,4 +126,4 @@ def reliability_named(name: str) -> Reliability:
 
 def reliability_names() -> tuple[str, ...]:
     """Return the names of the files of conf/reliability."""
-    return tuple(sorted(path.stem for path in (conf_folder() / GROUP).glob("*.yaml")))
+    return conf_names(GROUP)

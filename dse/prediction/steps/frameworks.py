@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_folder, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
@@ -98,10 +98,9 @@ def framework_named(name: str) -> Framework:
     raise InputError(f"framework is '{excerpt(name)}'; allowed are {names}, or a file{nearest}")
 
 
-@functools.cache
 def framework_names() -> tuple[str, ...]:
     """The names of the files of conf/framework."""
-    return tuple(sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml")))
+    return conf_names("framework")
 
 
 def framework_path(name: str) -> Path:

@@ -58,10 +58,7 @@ def design_space(values: SpaceSchema) -> DesignSpace:
     fields: dict[str, Any] = {name: _frozen(value) for name, value in asdict(values).items()}
     fields["axes"] = tuple((name, _frozen(listed)) for name, listed in values.axes.items())
     fields["launchable"] = fields["launchable"] or ""
-    if fields["launchable"]:
-        from dse.prediction.frameworks.dialect import FRAMEWORKS
-
-        check_choice("space.launchable", fields["launchable"], FRAMEWORKS.listed())
+    framework_that_runs(fields["launchable"])
     return DesignSpace(choices={axis: fields.pop(axis) for axis in STRATEGY_FIELDS}, **fields)
 
 

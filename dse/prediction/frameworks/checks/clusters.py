@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_names
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Cluster, accelerator
@@ -42,7 +42,7 @@ def cluster_of_gpu(gpu: str, npus: int, assumed: list[str]) -> Cluster:
 def _file(system: str) -> ClusterFile:
     if system.endswith((".yaml", ".yml")):
         return cluster_file(Path(system))
-    known = sorted(path.stem for path in (conf_folder() / "system").glob("*.yaml"))
+    known = conf_names("system")
     if system not in known:
         listing = f"conf/system has {', '.join(known)}"
         raise InputError(unknown(f"system is '{excerpt(system)}', which is unknown", system, known, listing))
