@@ -33,6 +33,7 @@ from dse.studies.composed import training_strategies
 from dse.studies.points import PREDICTION, DesignPoint
 from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.points.stored import point_of_row
+from dse.studies.space.constraints import launched
 from dse.studies.store import StudyStore
 
 
@@ -87,8 +88,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
             f"{model.name} on {system.name} is simulated, not predicted: frameworks run on a cluster "
             "(system=dgx_h100) with model.fidelity=realistic"
         )
-    found = training_strategies(model, system, framework)
-    strategies = found if isinstance(found, Strategies) else Strategies.of(list(found))
+    strategies = _strategies(model, system, framework)
     refused = Refusals(len(strategies))
     figures = predict_strategies(model, strategies, cluster, refused, threads=usable_cores())
     peaks = figures.memory_bytes.sum(axis=1)
@@ -96,6 +96,9 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
     that = f" that {framework} can run" if framework is not None else ""
     where = f"{model.name} on {system.npus} NPUs of {system.name}"
     if not len(strategies):
+        if framework is not None and len(others := _strategies(model, system, None)):
+            _, obstacle = launched(others, model, framework)
+            raise InputError(f"{framework} cannot run {where}, as {obstacle}")
         raise InputError(
             f"no strategy{that} divides {where}: change model.batch_size, which is {model.batch_size}, or the"
             " number of NPUs"
@@ -107,6 +110,11 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
         )
     strategy = strategies[int(figures.places[int(np.argmin(steps_s))])]
     return LaunchedJob(Job(model, plan_of(model, strategy)), cluster)
+
+
+def _strategies(model: ModelSpec, system: SystemSpec, framework: str | None) -> Strategies:
+    found = training_strategies(model, system, framework)
+    return found if isinstance(found, Strategies) else Strategies.of(list(found))
 
 
 def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | None) -> LaunchedJob:

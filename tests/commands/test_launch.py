@@ -90,3 +90,18 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     words = (*POINT, "strategy.dp=16", "framework=megatron-lm", "-o", "job")
     assert run_dse("launch", *words, cwd=tmp_path).code == 2
     assert (tmp_path / "job").read_text() == "a file"
+
+
+def test_a_model_that_a_framework_cannot_run_is_named_with_its_feature(tmp_path: Path) -> None:
+    words = ("system=dgx_h100", "system.nodes=1", "model=gemma3_12b", "framework=megatron-lm")
+    message = error_of("launch", *words, cwd=tmp_path)
+    assert message.startswith("megatron-lm cannot run gemma3_12b on 8 NPUs of dgx_h100, as dp")
+    assert "model.windows=set" in message
+    assert "model.post_norms=set" in message
+
+
+def test_gemma_is_launched_by_its_name_in_maxtext(tmp_path: Path) -> None:
+    words = ("system=tpu_v5p_slice", "system.nodes=4", "model=gemma3_12b", "framework=maxtext")
+    done = run_ok("launch", *words, "--json", cwd=tmp_path)
+    assert json.loads(done.out)["settings"]["model_name"] == "gemma3-12b"
+    assert "32 NPUs" in done.err

@@ -154,9 +154,13 @@ def _norm(model: ModelSpec) -> int:
 
 
 def _norms(model: ModelSpec, kind: LayerKind) -> int:
-    """One before each block; a prediction layer has three more: for both inputs, and before the logits."""
+    """One before each block, and one behind it with `post_norms`.
+
+    A prediction layer has three more: for both inputs, and before the logits.
+    """
     blocks = blocks_of(model, kind)
-    outer = sum(block is not None for block in blocks) + (3 if kind == "prediction" else 0)
+    each = 2 if model.post_norms else 1
+    outer = each * sum(block is not None for block in blocks) + (3 if kind == "prediction" else 0)
     return outer * _norm(model) + _inner_norms(model, blocks.mixer)
 
 

@@ -68,7 +68,8 @@ def _windows(read: Entries, layers: int, seq_len: int) -> Values | None:
         )
         return None
     if (types := read.values.get("layer_types")) is None:
-        return {"size": window}
+        every = read.optional("sliding_window_pattern")
+        return {"size": window, "full_every": every} if every else {"size": window}
     every = full_every(read, "layer_types", types, "full_attention", layers)
     return None if every == 1 else {"size": window, "full_every": every}
 
@@ -102,10 +103,68 @@ def qwen3(read: Entries) -> Values:
     return {**llama(read), "query_key_norms": True}
 
 
+def seed_oss(read: Entries) -> Values:
+    """Llama with biases of queries, keys and values, and of no other matrix."""
+    read.refuse_unless("attention_out_bias", False, False)
+    return llama(read.over(attention_bias=True), has_own_biases=True)
+
+
+def olmo2(read: Entries) -> Values:
+    """Llama with norms behind blocks in place of those before, and with norms of queries and keys."""
+    return whole_norms(llama(read), read)
+
+
+def whole_norms(values: Values, read: Entries) -> Values:
+    """Norms of queries and keys have a scale for every feature of all heads."""
+    read.notes.append("norms of queries and keys are counted as those of one head")
+    return {**values, "query_key_norms": True}
+
+
+def smollm3(read: Entries) -> Values:
+    """Llama with one embedding; layers without rotary positions cost the same."""
+    return llama(read, tied=True)
+
+
+def glm4(read: Entries) -> Values:
+    """Llama with norms behind blocks, too."""
+    return {**llama(read, has_own_biases=True), "post_norms": True}
+
+
+def starcoder2(read: Entries) -> Values:
+    """Rotary positions, grouped queries, no gate, LayerNorm, biases in all matrices."""
+    read.refuse_unless("use_bias", True, True)
+    values = llama(read, tied=True)
+    return {**values, "gated_mlp": False, "qkv_biases": False, "biases": True}
+
+
 def gemma(read: Entries) -> Values:
     """Llama with wide heads and one embedding."""
     read.count("head_dim")
     return llama(read, tied=True)
+
+
+def gemma2(read: Entries) -> Values:
+    """Gemma with norms behind blocks, too, and windows on every second layer."""
+    return {**gemma(read.over(sliding_window_pattern=2)), "post_norms": True}
+
+
+def gemma3(read: Entries) -> Values:
+    """The text model: Gemma 2 with norms of queries and keys, and windows on five of six layers."""
+    text = read.within("text_config")
+    if "vision_config" in read.values:
+        text.notes.append("its image encoder is left out")
+    # Configurations of models with images leave out what is so by default in their family.
+    sizes = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+    text = text.over(**sizes, max_position_embeddings=131072, sliding_window_pattern=6)
+    return {**gemma(text), "post_norms": True, "query_key_norms": True}
+
+
+def mistral3(read: Entries) -> Values:
+    """The text model, a Llama."""
+    text = read.within("text_config")
+    if "vision_config" in read.values:
+        text.notes.append("its image encoder is left out")
+    return llama(text)
 
 
 def gpt2(read: Entries) -> Values:

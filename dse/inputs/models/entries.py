@@ -87,6 +87,11 @@ class Entries:
                 f"{shown(allowed)}"
             )
 
+    def over(self, **defaults: Any) -> Entries:
+        """Return these entries, with what a family has where the configuration says nothing."""
+        stated = {key: value for key, value in self.values.items() if value is not None}
+        return Entries({**defaults, **stated}, self.where, self.missing, self.notes)
+
     def within(self, key: str) -> Entries:
         """Return the entries of a group, or these if there is no such group; missing ones are shared.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.records import shown
-from dse.inputs.models.dense_families import full_every, llama, qwen3, usual
+from dse.inputs.models.dense_families import full_every, llama, qwen2, qwen3, usual, whole_norms
 from dse.inputs.models.entries import Entries, Values
 
 
@@ -23,20 +23,70 @@ def mixtral(read: Entries) -> Values:
 
 def qwen3_moe(read: Entries) -> Values:
     """Qwen3 with fine-grained experts on every layer, or every few."""
+    return {**qwen3(read), "experts": _qwen_experts(read)}
+
+
+def qwen2_moe(read: Entries) -> Values:
+    """Qwen2 with fine-grained experts, and one of a width of its own that sees every token."""
+    shared = {"shared": 1, "shared_d_ff": read.count("shared_expert_intermediate_size")}
+    read.notes.append("the gate of the expert that sees every token is not counted")
+    return {**qwen2(read), "experts": {**_qwen_experts(read), **shared}}
+
+
+def _qwen_experts(read: Entries) -> Values:
     dense = read.values.get("mlp_only_layers") or []
     if not isinstance(dense, list) or dense != list(range(len(dense))):
         raise InputError(
             f"{read.where}: mlp_only_layers is {shown(dense)}; only the first layers can be without experts, "
             "as in [0, 1]"
         )
-    experts = {
+    return {
         "count": read.count("num_experts"),
         "top_k": read.count("num_experts_per_tok"),
         "d_ff": read.count("moe_intermediate_size"),
         "dense_layers": len(dense),
         "every": read.count("decoder_sparse_step", 1),
     }
-    return {**qwen3(read), "experts": experts}
+
+
+def olmoe(read: Entries) -> Values:
+    """Llama with norms of queries and keys, and experts of its feed-forward width on every layer."""
+    values = whole_norms(llama(read), read)
+    experts = {
+        "count": read.count("num_experts"),
+        "top_k": read.count("num_experts_per_tok"),
+        "d_ff": values["d_ff"],
+    }
+    return {**values, "experts": experts}
+
+
+def minimax_m2(read: Entries) -> Values:
+    """Mixtral with norms of queries and keys, and layers that predict further tokens."""
+    values = mixtral(read)
+    if read.switch("use_qk_norm"):
+        values = whole_norms(values, read)
+    further = read.count("num_mtp_modules", 0) if read.switch("use_mtp") else 0
+    return {**values, "prediction_layers": further}
+
+
+def ernie_moe(read: Entries) -> Values:
+    """Llama with one embedding, and with experts, of which some see every token, from some layer on."""
+    read.refuse_unless("use_bias", False, False)
+    experts = {
+        "count": read.count("moe_num_experts"),
+        "top_k": read.count("moe_k"),
+        "d_ff": read.count("moe_intermediate_size"),
+        "shared": read.count("moe_num_shared_experts", 0),
+        "dense_layers": read.count("moe_layer_start_index", 0),
+        "every": read.count("moe_layer_interval", 1),
+    }
+    return {**llama(read, tied=True), "experts": experts}
+
+
+def dots1(read: Entries) -> Values:
+    """Qwen3 with experts as DeepSeek's."""
+    read.refuse_unless("moe_layer_freq", 1, 1)
+    return {**qwen3(read), "experts": _fine_grained(read)}
 
 
 def deepseek(read: Entries) -> Values:

@@ -167,6 +167,7 @@ class ModelSchema:
     )
     rms_norm: bool = key("norms have no biases although matrices have", False)
     lora: AdaptersSchema = group(AdaptersSchema)
+    post_norms: bool = key("a norm follows each block, too, before its residual", False)
 
 
 def model_spec(values: ModelSchema) -> ModelSpec:

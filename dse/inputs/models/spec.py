@@ -32,6 +32,7 @@ _SWITCHES = (
     "dropout",
     "attention_sinks",
     "rms_norm",
+    "post_norms",
 )
 PATTERN_LETTERS = {"M": "state_space", "*": "attention", "-": "feed_forward", "E": "experts"}
 """The letters of `layer_pattern`, and the only block of such a layer."""
@@ -58,7 +59,9 @@ class ModelSpec:
     `windows` limit what a token sees on some layers, `sparse_attention` on all. `attention_sinks`: each head
     has a learned logit that takes part in the softmax. `layer_pattern` has a letter for each layer of a
     hybrid model, which has one block: M (`state_space`), * (attention), - (feed-forward), E (experts).
-    `rms_norm`: norms have no biases although matrices have. `lora` freezes all weights and trains adapters.
+    `rms_norm`: norms have no biases although matrices have. `post_norms`: a norm follows each block, too,
+    before its residual (Gemma 2, https://arxiv.org/abs/2408.00118, section 2). `lora` freezes all weights
+    and trains adapters.
 
     `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element
     (docs/workload.md); realistic repairs all of that. `repairs` switches single repairs.
@@ -102,6 +105,7 @@ class ModelSpec:
     layer_pattern: str | None = None
     rms_norm: bool = False
     lora: LowRankAdapters | None = None
+    post_norms: bool = False
 
     def __post_init__(self) -> None:
         """Check every dimension."""

@@ -196,7 +196,7 @@ def summary(found: Launch) -> Iterator[str]:
     """Yield what a user should know of a launch, in lines."""
     job, dialect = found.written.job, found.written.dialect
     yield (
-        f"{dialect.name} {dialect.table.version}: {job.model.name}, {job.plan.label()}, {job.npus} GPUs, "
+        f"{dialect.name} {dialect.table.version}: {job.model.name}, {job.plan.label()}, {job.npus} NPUs, "
         f"a step of {found.step_s:.4g} s predicted"
     )
     for lack in found.written.lacks:

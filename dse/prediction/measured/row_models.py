@@ -78,6 +78,7 @@ def _tuned(spec: ModelSpec, row: MeasuredRow, assumed: list[str]) -> ModelSpec:
 
 _WITHOUT_COLUMN = (
     *("windows", "attention_sinks", "sparse_attention", "state_space", "layer_pattern", "rms_norm"),
+    "post_norms",
     *("biases", "qkv_biases", "query_key_norms", "latent_attention"),
 )
 """Fields of a model that no column of a row states."""

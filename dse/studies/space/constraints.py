@@ -31,7 +31,8 @@ class Constraints:
     lists serve many scenarios.
 
     `combinations` and `points` count over all scenarios so far. `launchable` is a framework that must be able
-    to run the strategies; `unlaunchable` counts those that it cannot.
+    to run the strategies; `unlaunchable` counts those that it cannot, and `obstacle` says why it cannot run
+    the first of them.
 
     Raises:
         InputError: a constraint outside the language.
@@ -42,6 +43,7 @@ class Constraints:
         self._axes = axes
         self._launchable = launchable
         self.unlaunchable = 0
+        self.obstacle = ""
         self._is_open = is_open(axes)
         self._all = [
             Expression(text, _NAMES, f"space.constraints.{index}", explain, TEXTS)
@@ -79,9 +81,9 @@ class Constraints:
         for expression, count in zip(self._of_strategy, removed, strict=True):
             self._removed[expression] += count
         if self._launchable:
-            before = len(strategies)
-            strategies = strategies.take(launched(strategies, model, self._launchable))
-            self.unlaunchable += before - len(strategies)
+            found, self.obstacle = launched(strategies, model, self._launchable)
+            self.unlaunchable += len(strategies) - int(found.sum())
+            strategies = strategies.take(found)
         self.points += len(strategies)
         return strategies
 
@@ -130,9 +132,12 @@ class Constraints:
         return asked
 
 
-def launched(strategies: Strategies, model: ModelSpec, framework: str) -> NDArray[np.bool_]:
-    """Return for which strategies a framework can run a model, judged by its rules, one by one."""
-    from dse.prediction.frameworks.checks.changes import is_legal
+def launched(strategies: Strategies, model: ModelSpec, framework: str) -> tuple[NDArray[np.bool_], str]:
+    """Return for which strategies a framework can run a model, and why it cannot run the first of the others.
+
+    Its rules judge them one by one.
+    """
+    from dse.prediction.frameworks.checks.changes import is_legal, obstacles
     from dse.prediction.frameworks.dialect import dialect_named
     from dse.prediction.frameworks.job import Job
     from dse.prediction.frameworks.launches import as_run_by
@@ -141,8 +146,11 @@ def launched(strategies: Strategies, model: ModelSpec, framework: str) -> NDArra
     dialect, refused = dialect_named(framework), Refusals(len(strategies))
     plans = plans_of(model, strategies, refused)
     found = refused.reason_of < 0
-    found[found] = [is_legal(as_run_by(Job(model, plan), dialect), dialect) for plan in plans.each()]
-    return found
+    jobs = [as_run_by(Job(model, plan), dialect) for plan in plans.each()]
+    legal = [is_legal(job, dialect) for job in jobs]
+    found[found] = legal
+    first = next((job for job, is_one in zip(jobs, legal, strict=True) if not is_one), None)
+    return found, "" if first is None else f"{first.plan.label()}: {'; '.join(obstacles(first, dialect))}"
 
 
 def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Sequence[Any]]) -> Strategies:

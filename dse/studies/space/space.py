@@ -159,7 +159,7 @@ class DesignSpace:
         if selection.unlaunchable:
             return InputError(
                 f"space '{self.name}' is empty: {self.launchable} can run none of the last "
-                f"{selection.unlaunchable} strategies (space.launchable)"
+                f"{selection.unlaunchable} strategies (space.launchable), such as {selection.obstacle}"
             )
         constraint, count = [entry for entry in selection.removed_in_order() if entry[1]][-1]
         where = "; "

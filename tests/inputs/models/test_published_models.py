@@ -31,6 +31,8 @@ PUBLISHED = {
     "kimi_k2": ("1026", "33"),  # https://huggingface.co/moonshotai/Kimi-K2-Base
     "llama4_scout": ("108", "17"),  # https://huggingface.co/meta-llama/Llama-4-Scout-17B-16E, text model
     "llama4_maverick": ("401", "17"),
+    "gemma3_12b": ("11.77", "11.77"),  # https://arxiv.org/abs/2503.19786, table 1: 10,759M and embeddings
+    "gemma3_27b": ("27.01", "27.01"),  # 25,600M and embeddings
     "nemotron_h_8b": ("8.1", "8.1"),  # https://huggingface.co/nvidia/Nemotron-H-8B-Base-8K, and so on
     "nemotron_h_47b": ("46.8", "46.8"),
     "nemotron_h_56b": ("56.3", "56.3"),

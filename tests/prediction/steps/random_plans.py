@@ -28,7 +28,9 @@ _CHUNKS = {"interleaved": (2, 3, 4, 8), "zb-v": (2,)}
 @functools.cache
 def models() -> list[ModelSpec]:
     """Models with all that models may have."""
-    names = "deepseek_v3 deepseek_v3_2 gpt_oss_20b llama3_70b llama4_scout megatron_22b mixtral_8x7b"
+    names = (
+        "deepseek_v3 deepseek_v3_2 gemma3_12b gpt_oss_20b llama3_70b llama4_scout megatron_22b mixtral_8x7b"
+    )
     every = (*names.split(), "nemotron_h_8b")
     return [compose_config([f"model={name}", "system=dgx_h100"]).model for name in every]
 

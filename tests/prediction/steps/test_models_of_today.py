@@ -19,6 +19,7 @@ from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.studies.config import compose_config
 from tests.references.prediction.activations import kept_bytes
+from tests.references.prediction.blocks import layer
 from tests.references.prediction.kernels import Pass
 from tests.references.prediction.layout import stages
 from tests.references.prediction.routing import mean_reached
@@ -37,7 +38,15 @@ def held(one: Local) -> Weights:
 
 @pytest.mark.parametrize(
     "name",
-    ["gpt_oss_20b", "llama4_maverick", "nemotron_h_8b", "nemotron_3_nano", "deepseek_v3_2", "glm_4_5_air"],
+    [
+        "gemma3_12b",
+        "gpt_oss_20b",
+        "llama4_maverick",
+        "nemotron_h_8b",
+        "nemotron_3_nano",
+        "deepseek_v3_2",
+        "glm_4_5_air",
+    ],
 )
 def test_one_npu_holds_all_parameters(name: str) -> None:
     one, adapted = local(name), local(name, "model.lora.rank=16")
@@ -52,6 +61,23 @@ def test_a_state_space_layer_keeps_its_three_tensors_and_a_norm() -> None:
     one = local("nemotron_h_8b")
     expected = 2 * one.tokens * (18_560 + 8_192 + 8_192) + 4 * one.tokens * 4096
     assert kept_bytes(one, "state_space", is_recomputed=False) == expected
+
+
+def test_norms_behind_blocks_keep_and_move_the_outputs_of_both_blocks() -> None:
+    """8192 tokens of 3840 features: a norm reads and writes them, and backward reads two and writes one."""
+    gemma = local("gemma3_12b")
+    without = Local(replace(gemma.model, post_norms=False), Plan())
+    kept = [kept_bytes(each, "dense", is_recomputed=False) for each in (gemma, without)]
+    assert kept[0] - kept[1] == 2 * (2 * 8192 * 3840)
+    moved = [
+        sum(kernel.bytes_ for kernel in kernels)
+        for each in (gemma, without)
+        for kernels in (layer(each, "dense").forward, layer(each, "dense").backward)
+    ]
+    assert (moved[0] - moved[2], moved[1] - moved[3]) == (2 * (4 * 8192 * 3840), 2 * (6 * 8192 * 3840))
+    cluster = cluster_of_conf("dgx_h100", 1)
+    times = [predict(each.model, Plan(dp=8), cluster).step_s for each in (gemma, without)]
+    assert times[0] > 1.01 * times[1]
 
 
 def test_an_indexer_keeps_the_places_of_the_keys_that_it_chose() -> None:

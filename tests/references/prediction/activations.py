@@ -38,7 +38,8 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
             Kept(2 * residual),
             Kept(kept * inputs, ("layernorm",)),
             Kept(local.dropout_bytes * residual),
-            Kept(4 * residual if own.unfused else 0.0, ("layernorm",)),
+            Kept((8 if local.model.post_norms else 4) * residual if own.unfused else 0.0, ("layernorm",)),
+            Kept(2 * residual if local.model.post_norms else 0.0),
         )
         found += [*block, *_TENSORS[part](local, kept)]
     return found

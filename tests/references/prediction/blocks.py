@@ -196,7 +196,13 @@ def _norm(local: Local, kernels: Pass) -> None:
 
 
 def _residual(local: Local, kernels: Pass) -> None:
-    """Dropout and the sum with the residual stream: read both, write one; back the gradient goes through."""
+    """Dropout and the sum with the residual stream: read both, write one; back the gradient goes through.
+
+    A norm behind the block comes before.
+    """
+    if local.model.post_norms:
+        size = 2 * local.tokens * local.model.d_model * local.norm_share
+        kernels.memory(2 * size, 3 * size)
     elements = local.tokens * local.model.d_model * local.norm_share
     kernels.memory((6 + local.dropout_bytes) * elements, (4 + local.dropout_bytes) * elements)
 

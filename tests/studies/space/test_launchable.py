@@ -46,6 +46,8 @@ def test_a_space_that_no_framework_runs_says_so() -> None:
         [*KEYS, "space.schedule=[gpipe]", "space.chunks=[1]", "space.pp=[2]", "space.launchable=megatron-lm"]
     )
     with pytest.raises(
-        InputError, match=r"megatron-lm can run none of the last \d+ strategies \(space.launchable\)"
+        InputError,
+        match=r"megatron-lm can run none of the last \d+ strategies \(space.launchable\), such as "
+        r"dp\d+ .*: schedule=gpipe: ",
     ):
         config.space.strategies(config.model, config.system)

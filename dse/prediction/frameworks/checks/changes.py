@@ -85,13 +85,27 @@ def _best(changes: list[Change], own: Figures, fits: Verdict, count: int) -> lis
 
 def is_legal(job: Job, dialect: Dialect) -> bool:
     """Whether a framework can express a job, and its rules allow it."""
+    return next(obstacles(job, dialect), None) is None
+
+
+def obstacles(job: Job, dialect: Dialect) -> Iterator[str]:
+    """Yield the reasons why a framework cannot run a job: what it lacks, or the rules that the job breaks.
+
+    Where it cannot run the model, no choice of the plan matters.
+    """
     lacks: list[Lack] = []
-    rules = dialect.table.rules.values()
     try:
         facts = facts_of_job(job, dialect, lacks)
-    except InputError:
-        return False
-    return not lacks and not any(rule.broken(facts) for rule in rules if not rule.is_warning)
+    except InputError as error:
+        yield str(error)
+        return
+    if lacks:
+        of_model = [lack for lack in lacks if lack.field.startswith("model.")]
+        yield from map(str, of_model or lacks)
+        return
+    for rule in dialect.table.rules.values():
+        if not rule.is_warning and rule.broken(facts):
+            yield f"{rule.id}: {rule.message(facts)}"
 
 
 def _settings(job: Job, dialect: Dialect) -> dict[str, Any]:

@@ -26,6 +26,8 @@ NAMES = {
     "qwen3_30b_a3b": "qwen3-30b-a3b",
     "qwen3_235b_a22b": "qwen3-235b-a22b",
     "gpt3_175b": "gpt3-175b",
+    "gemma3_12b": "gemma3-12b",
+    "gemma3_27b": "gemma3-27b",
     "gpt_oss_20b": "gpt-oss-20b",
     "gpt_oss_120b": "gpt-oss-120b",
     "kimi_k2": "kimi-k2-1t",
@@ -47,7 +49,7 @@ SIZES = frozenset(
 FIXED = frozenset({"decoder", "layers", "hidden", "heads", "kv_heads", "ffn", "activations", "vocab"})
 """Facts that a file may change in a named model only if it says so."""
 
-_UNSAID = ("windows", "sparse_attention", "state_space", "layer_pattern", "lora")
+_UNSAID = ("windows", "sparse_attention", "state_space", "layer_pattern", "lora", "post_norms")
 _GATED = ("silu", "linear")
 _SCALED_STEPS = 3  # a scale of 8 doubles every size once
 

@@ -18,7 +18,10 @@ _SIZES = {
     "gbs": "batch_size",
 }
 _USUAL_VOCAB = 51200  # of GPT-2, padded as Megatron pads it
-_UNSAID = ("windows", "sparse_attention", "state_space", "layer_pattern", "lora", "attention_sinks")
+_UNSAID = (
+    *("windows", "sparse_attention", "state_space", "layer_pattern", "lora", "attention_sinks"),
+    "post_norms",
+)
 _FREQUENCY = re.compile(r"\(?\[0\]\s*\*\s*(\d+)\s*\+\s*\[1\]\s*\*\s*(\d+)\)?")
 
 

@@ -95,6 +95,7 @@ struct Model {
     std::int64_t prediction_layers = 0;
     double position_parameters = 0.0, final_norm_parameters = 0.0;
     bool tied_embeddings = false, gated_mlp = false, biases = false, dropout = false;
+    bool post_norms = false;  ///< a norm behind each block, too
     std::optional<Experts> experts;
     std::optional<LatentAttention> latent;
     std::optional<SparseAttention> sparse;

@@ -82,6 +82,7 @@ Model model_of_json(std::string_view text) {
     model.gated_mlp = record.flag("gated_mlp");
     model.biases = record.flag("biases");
     model.dropout = record.flag("dropout");
+    model.post_norms = record.flag("post_norms");
     if (record.has("experts")) {
         const Record own = record.inner("experts");
         model.experts = Experts{

@@ -65,12 +65,19 @@ double sums_bytes(const Sizes& sizes) {
 }
 
 void norm(const Sizes& sizes, Pass& pass) {
-    const double size = 2 * sizes.tokens * sizes.d_model * sizes.norm_share;
-    const InModules in(pass, Module::kNorm);
-    pass.memory(2 * size, 3 * size);
+    const double elements = sizes.tokens * sizes.d_model * sizes.norm_share;
+    pass.memory(4 * elements, 6 * elements);
 }
 
+/// The norm before a block, which selective recomputation may run again.
+void norm_before(const Sizes& sizes, Pass& pass) {
+    const InModules in(pass, Module::kNorm);
+    norm(sizes, pass);
+}
+
+/// Adds the output of a block to its input.
 void residual(const Sizes& sizes, Pass& pass) {
+    if (sizes.model.post_norms) norm(sizes, pass);
     const double elements = sizes.tokens * sizes.d_model * sizes.norm_share;
     pass.memory((6 + sizes.dropout_bytes) * elements, (4 + sizes.dropout_bytes) * elements);
 }
@@ -228,7 +235,7 @@ void layer_kernels(const Sizes& sizes, const LayerKind& kind, Pass& pass) {
         leave(sizes, pass);
     }
     if (kind.mixer != Mixer::kNone) {
-        norm(sizes, pass);
+        norm_before(sizes, pass);
         enter(sizes, pass);
         std::size_t last = 0;
         for (std::size_t i = 0; i < fused.size(); ++i) {
@@ -250,7 +257,7 @@ void layer_kernels(const Sizes& sizes, const LayerKind& kind, Pass& pass) {
         residual(sizes, pass);
     }
     if (kind.feed_forward == FeedForward::kNone) return;
-    norm(sizes, pass);
+    norm_before(sizes, pass);
     const bool is_block = sizes.is_tensor_block(kind);
     if (is_block) enter(sizes, pass);
     if (kind.feed_forward == FeedForward::kExperts) {
@@ -273,7 +280,7 @@ void embedding_kernels(const Sizes& sizes, Pass& pass) {
 
 void head_kernels(const Sizes& sizes, Pass& pass) {
     pass.clear();
-    norm(sizes, pass);
+    norm_before(sizes, pass);
     const double width = static_cast<double>(sizes.model.output_dim) / sizes.tp;
     pass.product(sizes.tokens, width, sizes.d_model, 16, 1.0, sums_bytes(sizes),
                  sizes.model.lora.has_value());

@@ -81,7 +81,9 @@ void part_of(const Sizes& sizes, Part part, Kept& found) {
     found.add(2 * residual);
     found.add(kept * (sizes.framework.memory.gathered_inputs ? features : residual), Module::kNorm);
     found.add(sizes.dropout_bytes * residual);
-    found.add(sizes.framework.memory.unfused ? 4 * residual : 0.0, Module::kNorm);
+    const double norms = sizes.model.post_norms ? 2.0 : 1.0;
+    found.add(sizes.framework.memory.unfused ? 4 * norms * residual : 0.0, Module::kNorm);
+    if (sizes.model.post_norms) found.add(2 * residual);  // the output of the block
     switch (part) {
         case Part::kAttention:
             attention(sizes, kept, found);
