@@ -29,6 +29,7 @@ _SYSTEMS = {
     "b300": "dgx_b300",
     "gb200": "gb200_nvl72",
     "gb300": "gb300_nvl72",
+    "rubin": "vera_rubin_nvl72",
     "mi300x": "mi300x_platform",
     "mi325x": "mi325x_platform",
     "mi355x": "mi355x_platform",
@@ -42,7 +43,7 @@ _SYSTEMS = {
     "tpu_v6e": "tpu_v6e_pod",
     "tpu7x": "tpu7x_slice",
 }
-_TRAYS = {"gb200": 4, "gb300": 4}
+_TRAYS = {"gb200": 4, "gb300": 4, "rubin": 4}
 """GPUs of what is called a node where NVLink joins many of them."""
 
 

@@ -24,6 +24,7 @@ ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
         ("H800", "hgx_h800", 16),
         ("B200", "dgx_b200", 16),
         ("GB300", "gb300_nvl72", 144),
+        ("VR200", "vera_rubin_nvl72", 144),
         ("MI300X", "mi300x_platform", 16),
         ("MI325X", "mi325x_platform", 16),
         ("Gaudi2", "gaudi2_server", 16),
