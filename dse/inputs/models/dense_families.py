@@ -67,11 +67,14 @@ def _windows(read: Entries, layers: int, seq_len: int) -> Values | None:
             "all keys"
         )
         return None
-    if (types := read.values.get("layer_types")) is None:
-        every = read.optional("sliding_window_pattern")
-        return {"size": window, "full_every": every} if every else {"size": window}
-    every = full_every(read, "layer_types", types, "full_attention", layers)
-    return None if every == 1 else {"size": window, "full_every": every}
+    types = read.values.get("layer_types")
+    if types is None:
+        every = read.optional("sliding_window_pattern") or None
+    else:
+        every = full_every(read, "layer_types", types, "full_attention", layers)
+    if every == 1:
+        return None
+    return {"size": window} if every is None else {"size": window, "full_every": every}
 
 
 def full_every(read: Entries, key: str, kinds: object, full: object, layers: int) -> int | None:

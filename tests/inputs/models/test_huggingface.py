@@ -131,6 +131,8 @@ def test_gemma_has_norms_behind_blocks_and_windows_between_full_layers(tmp_path:
     third = read(tmp_path, MODELS["gemma-3-4b"][0])
     assert (third.windows, third.post_norms, third.query_key_norms) == (AttentionWindows(1024, 6), True, True)
     assert (third.num_heads, third.key_value_heads, third.key_width) == (8, 4, 256)
+    full = read(tmp_path, {**MODELS["gemma-3-1b"][0], "sliding_window_pattern": 1})
+    assert full.windows is None
 
 
 @pytest.mark.parametrize(
