@@ -125,6 +125,8 @@ def _fine_grained(read: Entries) -> Values:
 
 def deepseek_v32(read: Entries) -> Values:
     """DeepSeek-V3 with an indexer that chooses keys."""
+    if (read.optional("index_topk_freq") or 1) > 1 or read.values.get("indexer_types"):
+        read.notes.append("layers that share an indexer are counted with one each")
     sparse = {
         "heads": read.count("index_n_heads"),
         "head_dim": read.count("index_head_dim"),

@@ -138,13 +138,15 @@ def test_gemma_has_norms_behind_blocks_and_windows_between_full_layers(tmp_path:
 @pytest.mark.parametrize(
     ("name", "note"),
     [
+        ("GLM-5", "layers that share an indexer are counted with one each"),
         ("OLMoE-1B-7B", "norms of queries and keys are counted as those of one head"),
         ("Qwen1.5-MoE-A2.7B", "the gate of the expert that sees every token is not counted"),
     ],
 )
 def test_parameters_that_are_not_counted_are_said(name: str, note: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    path.write_text(json.dumps(MODELS[name][0]), encoding="utf-8")
+    content = {**MODELS[name][0], "index_topk_freq": 4}
+    path.write_text(json.dumps(content), encoding="utf-8")
     assert read_model(path, "model.file=x").notes == (f"model.file=x: {note}",)
 
 

@@ -122,6 +122,13 @@ def test_glm_counts_the_prediction_layer_and_no_embeddings() -> None:
     assert rounded(counts.active - counts.embeddings, "32") == "32"
 
 
+def test_glm_5_counts_no_embeddings_of_a_token() -> None:
+    """744e9 parameters, 40e9 of a token: https://huggingface.co/docs/transformers/model_doc/glm_moe_dsa."""
+    counts = parameters(model("glm_5"))
+    assert rounded(counts.total, "744") == "744"
+    assert rounded(counts.active - counts.embeddings, "40") == "40"
+
+
 def test_layers_alternate_as_published() -> None:
     """gpt-oss sees all keys on every second layer, Llama 4 on every fourth, Maverick has experts on half."""
     assert layer_kinds(model("gpt_oss_20b"))[:3] == (
