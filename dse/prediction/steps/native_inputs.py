@@ -85,7 +85,7 @@ def model_record(model: ModelSpec) -> Mapping[str, Any]:
     keys = (
         *("name", "d_model", "d_ff", "num_heads", "key_value_heads", "key_width", "value_width", "seq_len"),
         *("batch_size", "num_layers", "input_dim", "output_dim", "prediction_layers", "tied_embeddings"),
-        *("gated_mlp", "biases", "post_norms"),
+        *("gated_mlp", "biases", "post_norms", "query_key_norms"),
     )
     return {
         **{key: getattr(model, key) for key in keys},

@@ -76,6 +76,7 @@ def _attention(local: Local, kept: float) -> list[Kept]:
     found = [
         Kept(2 * turned * tokens * (local.query_width + local.key_width + local.value_width), up),
         Kept(2 * tokens * local.output_width),
+        Kept(2 * tokens * (local.query_width + local.key_width) if model.query_key_norms else 0.0),
     ]
     if latent is not None:  # both low ranks before and after their norms
         ranks = (latent.query_rank or 0) + latent.key_value_rank

@@ -246,7 +246,9 @@ def _attention_core(local: Local, kernels: Pass, kind: LayerKind) -> None:
         moved = 2 * tokens * (queries + keys + values)
         with kernels.module("mla_up_proj"):
             kernels.memory(2 * moved, 2 * moved, 4)
-    elif local.model.gated_mlp:  # rotary positions
+    elif local.model.query_key_norms:
+        kernels.memory(4 * tokens * (queries + keys), 6 * tokens * (queries + keys), 2)
+    if latent is None and local.model.gated_mlp:  # rotary positions
         kernels.memory(4 * tokens * (queries + keys), 4 * tokens * (queries + keys), 2)
     if local.plan.attention == "unfused":
         _unfused(local, kernels, 2 * tokens * seq * (queries + out))  # both products, without a mask

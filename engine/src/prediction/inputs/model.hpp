@@ -96,6 +96,7 @@ struct Model {
     double position_parameters = 0.0, final_norm_parameters = 0.0;
     bool tied_embeddings = false, gated_mlp = false, biases = false, dropout = false;
     bool post_norms = false;  ///< a norm behind each block, too
+    bool query_key_norms = false;
     std::optional<Experts> experts;
     std::optional<LatentAttention> latent;
     std::optional<SparseAttention> sparse;

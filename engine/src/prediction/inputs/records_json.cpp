@@ -83,6 +83,7 @@ Model model_of_json(std::string_view text) {
     model.biases = record.flag("biases");
     model.dropout = record.flag("dropout");
     model.post_norms = record.flag("post_norms");
+    model.query_key_norms = record.flag("query_key_norms");
     if (record.has("experts")) {
         const Record own = record.inner("experts");
         model.experts = Experts{

@@ -201,7 +201,10 @@ void attention_core(const Sizes& sizes, Pass& pass, const LayerKind& kind) {
         const double moved = 2 * tokens * (queries + keys + values);
         const InModules in(pass, Module::kLatentUp);
         pass.memory(2 * moved, 2 * moved, 4);
-    } else if (sizes.model.gated_mlp) {  // rotary positions
+    } else if (sizes.model.query_key_norms) {
+        pass.memory(4 * tokens * (queries + keys), 6 * tokens * (queries + keys), 2);
+    }
+    if (!sizes.model.latent && sizes.model.gated_mlp) {  // rotary positions
         pass.memory(4 * tokens * (queries + keys), 4 * tokens * (queries + keys), 2);
     }
     if (sizes.plan.is_unfused) {

@@ -38,6 +38,7 @@ void attention(const Sizes& sizes, double kept, Kept& found) {
     const Module up = sizes.model.latent ? Module::kLatentUp : Module::kNone;
     found.add(2 * turned * tokens * (sizes.query_width + sizes.key_width + sizes.value_width), up);
     found.add(2 * tokens * sizes.output_width);
+    if (sizes.model.query_key_norms) found.add(2 * tokens * (sizes.query_width + sizes.key_width));
     if (sizes.model.latent) {
         const auto ranks = static_cast<double>(sizes.model.latent->ranks);
         found.add(2 * tokens * ranks);

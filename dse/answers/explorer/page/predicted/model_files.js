@@ -42,7 +42,7 @@ function modelOf(text, name) {
   const sizes = { d_model: width, d_ff: feedForward, num_heads: heads, num_layers: layers, input_dim: vocabulary, output_dim: vocabulary, seq_len: length, batch_size: BATCH };
   const record = {
     name, ...sizes, key_value_heads: keyHeads, key_width: headWidth, value_width: headWidth, prediction_layers: 0,
-    tied_embeddings: Boolean(read.tie_word_embeddings), gated_mlp: true, biases: false, post_norms: false, dropout: Boolean(read.attention_dropout),
+    tied_embeddings: Boolean(read.tie_word_embeddings), gated_mlp: true, biases: false, post_norms: false, query_key_norms: type === "qwen3", dropout: Boolean(read.attention_dropout),
     position_parameters: 0, final_norm_parameters: width, experts: null, latent: null, sparse: null, state_space: null, lora: null,
     kinds: [{
       mixer: 1, feed_forward: 1, is_prediction: false, mean_keys: length / 2, vectors: 0,
