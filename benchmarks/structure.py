@@ -35,7 +35,7 @@ def structure(cases: Cases, repeats: int) -> Iterator[Row]:
     """CPU seconds of pipelines, with nothing kept from earlier ones and again; then the agreement."""
     stages, batches = cases.pipeline
     for name in sorted(SCHEDULES):
-        for chunks in {"interleaved": (2, 4, 8), "zb-v": (2,)}.get(name, (1,)):
+        for chunks in (SCHEDULES[name].chunks,) if SCHEDULES[name].chunks else (2, 4, 8):
             times = [[StageTimes(1 + s / 1000, 2.0, 1.0)] * chunks for s in range(stages)]
             yield {
                 "name": f"{name}, {chunks} chunks, {stages} stages x {batches} micro-batches",
@@ -95,7 +95,7 @@ def _predicted(rng: random.Random) -> Iterator[tuple[Agreement, float]]:
 def _random_plan(rng: random.Random) -> Plan:
     name = rng.choice(sorted(SCHEDULES))
     tp = rng.choice([1, 2, 4])
-    chunks = {"interleaved": rng.choice([2, 4]), "zb-v": 2}.get(name, 1)
+    chunks = SCHEDULES[name].chunks or rng.choice([2, 4])
     pp = rng.choice([2, 2, 4])
     even = SMALL.num_layers // (pp * chunks)
     uneven = (even + 1, even - 1) * (pp * chunks // 2)

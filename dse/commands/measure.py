@@ -46,7 +46,7 @@ JOB = {
     "zero": "0 to 3",
     "shard_ranks": "GPUs that share a copy of the weights under zero=3",
     "context": "ring, ulysses or gather",
-    "schedule": "1f1b, interleaved-1f1b, gpipe, zb-h1, zb-v",
+    "schedule": "1f1b, interleaved-1f1b, gpipe, zb-h1, zb-v, v-half, v-min",
     "vp": "model chunks of a stage",
     "pipeline_layout": "layers of each part, as Et*3|(t*4|)*14tL",
     "recompute": "none, selective or full",

@@ -46,7 +46,6 @@ Timetable timetable_of(const nb::object& source, const Schedule& schedule, std::
     for (const auto& one : nb::cast<std::vector<std::vector<std::int64_t>>>(found[1])) {
         timetable.messages.push_back({one.at(0), one.at(1), one.at(2), one.at(3), one.at(4), one.at(5)});
     }
-    timetable.in_flight = nb::cast<std::vector<std::int64_t>>(found[2]);
     return timetable;
 }
 
@@ -84,22 +83,20 @@ BatchSource source_of(const nb::object& source) {
 using Ticks = std::vector<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>>;
 using Rows = std::vector<std::vector<std::int64_t>>;
 
-/// Why a schedule of the engine cannot run so many; if it can, its ticks, messages and activations.
-std::tuple<std::string, Ticks, Rows, std::vector<std::int64_t>> timetable_named(const std::string& name,
-                                                                                std::int64_t stages,
-                                                                                std::int64_t chunks,
-                                                                                std::int64_t micro_batches) {
+/// Why a schedule of the engine cannot run so many; if it can, its ticks and messages.
+std::tuple<std::string, Ticks, Rows> timetable_named(const std::string& name, std::int64_t stages,
+                                                     std::int64_t chunks, std::int64_t micro_batches) {
     const BuiltinSchedule* found = builtin_schedule(name);
     if (found == nullptr) throw nb::key_error(name.c_str());
     const std::string problem = found->problem(stages, chunks, micro_batches);
-    if (!problem.empty()) return {problem, {}, {}, {}};
+    if (!problem.empty()) return {problem, {}, {}};
     Timetable made = found->timetable(stages, chunks, micro_batches);
     Ticks ticks;
     for (auto& kind : made.ticks) ticks.push_back(to_numpy(std::move(kind)));
     Rows messages;
     for (const Message& one : made.messages)
         messages.push_back({one.kind, one.stage, one.chunk, one.to_stage, one.to_chunk, one.link});
-    return {problem, std::move(ticks), std::move(messages), made.in_flight};
+    return {problem, std::move(ticks), std::move(messages)};
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> table(std::vector<double> values, std::size_t columns) {

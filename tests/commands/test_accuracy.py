@@ -144,7 +144,7 @@ def test_a_column_that_no_figure_depends_on_is_a_note(folder: Path) -> None:
     [
         ("layers", "", "layers: empty; "),
         ("iter_s", "", "iter_s: empty; "),
-        ("schedule", "v-half", "schedule is 'v-half', which no plan runs"),
+        ("schedule", "zb-h2", "schedule is 'zb-h2', which no plan runs"),
     ],
 )
 def test_a_row_that_no_plan_describes_has_a_reason_and_does_not_end_the_run(

@@ -187,7 +187,7 @@ class _Source:
 
     def timetable(
         self, name: str, stages: int, chunks: int, micro_batches: int
-    ) -> tuple[list[NDArray[np.int64]], list[list[int]], list[int]]:
+    ) -> tuple[list[NDArray[np.int64]], list[list[int]]]:
         found = schedule_named(name)
         table: Timetable = found.timetable(stages, chunks, micro_batches)
         shape = (stages, chunks, micro_batches)
@@ -200,7 +200,7 @@ class _Source:
             [KINDS.index(kind), *source, *destination, link]
             for kind, source, destination, link in found.messages(stages, chunks)
         ]
-        return ticks, messages, list(map(int, found.in_flight(stages, chunks, micro_batches)))
+        return ticks, messages
 
     def synthesized(
         self, legs: Sequence[tuple[int, float, float]]

@@ -17,7 +17,7 @@ class StageTimes(NamedTuple):
     """The time that one micro-batch takes on one chunk of one stage.
 
     `backward_s` is the whole backward pass, recomputation included. `weight_s` is that part of it that gives
-    the gradients of weights, and only counts for schedules that run it apart (zb-h1, zb-v).
+    the gradients of weights, and only counts for schedules that run it apart, as zero-bubble ones.
     """
 
     forward_s: float

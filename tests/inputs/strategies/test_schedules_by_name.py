@@ -80,8 +80,8 @@ def test_a_package_adds_a_schedule(tmp_path: Path) -> None:
     wrong = run("point", *POINT, "strategy.schedule=in-ordre")
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "error: strategy.schedule is 'in-ordre'; it must be one of 1f1b, gpipe, interleaved, zb-h1, zb-v, "
-        "in-order; did you mean 'in-order'?\n",
+        "error: strategy.schedule is 'in-ordre'; it must be one of 1f1b, gpipe, interleaved, v-half, "
+        "v-min, zb-h1, zb-v, in-order; did you mean 'in-order'?\n",
     )
     done = run("sweep", *CASE, *SPACE, "space.schedule=[gpipe,in-order]", "study=new")
     assert done.returncode == 0, done.stderr
@@ -92,7 +92,7 @@ def test_a_package_adds_a_schedule(tmp_path: Path) -> None:
 
 
 def test_choices_are_the_schedules_of_the_folder_and_the_first_is_1f1b() -> None:
-    assert AXIS["schedule"].choices == ("1f1b", "gpipe", "interleaved", "zb-h1", "zb-v")
+    assert AXIS["schedule"].choices == ("1f1b", "gpipe", "interleaved", "v-half", "v-min", "zb-h1", "zb-v")
     assert AXIS["schedule"].default == "1f1b"
 
 

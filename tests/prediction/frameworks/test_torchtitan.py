@@ -139,6 +139,21 @@ def test_a_schedule_without_a_class_goes_by_a_file() -> None:
     assert rendered.files["zb-h1.csv"].startswith("0F0,0F1")
 
 
+@pytest.mark.parametrize("schedule", ["v-half", "v-min"])
+def test_a_schedule_that_torch_cannot_run_is_refused_with_the_nearest_of_its_shape(schedule: str) -> None:
+    """Its files place stages in a loop, so a V without a class of its own cannot go by one."""
+    job = Job(
+        replace(MODELS["llama3_8b"], batch_size=4),
+        Plan(pp=2, chunks=2, weight_sharded=False, schedule=schedule, stages="spread"),
+    )
+    with pytest.raises(InexpressibleJobError) as caught:
+        write_job(job, "torchtitan")
+    assert str(caught.value).endswith(
+        f"schedule={schedule}: torchtitan runs 1f1b, gpipe, interleaved, zb-v, zb-h1; "
+        "the nearest is schedule=zb-v"
+    )
+
+
 def test_a_flavour_without_a_function_gets_one() -> None:
     written = write_job(
         Job(

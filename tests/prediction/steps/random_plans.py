@@ -22,7 +22,7 @@ _RECOMPUTED = (
     *("none", "none", "selective", "full", "light", "mlp+layernorm"),
     *("moe", "moe_act+mla_up_proj", "shared_experts"),
 )
-_CHUNKS = {"interleaved": (2, 3, 4, 8), "zb-v": (2,)}
+_CHUNKS = {"interleaved": (2, 3, 4, 8), **dict.fromkeys(("v-half", "v-min", "zb-v"), (2,))}
 
 
 @functools.cache
@@ -84,7 +84,8 @@ def _plan(draw: random.Random, model: ModelSpec, degrees: dict[str, int]) -> Pla
         return draw.choice(values)
 
     has_stages, has_experts, is_sharded = degrees["pp"] > 1, model.experts is not None, draw.random() < 0.2
-    schedule = pick("1f1b", "1f1b", "interleaved", "gpipe", "zb-h1", "zb-v") if has_stages else "1f1b"
+    kinds = ("1f1b", "1f1b", "interleaved", "gpipe", "zb-h1", "zb-v", "v-half", "v-min")
+    schedule = pick(*kinds) if has_stages else "1f1b"
     rules = ("even", "spread", "spread", "lighter-last", "lighter-ends", "balanced", "7-9x2-7")
     ep = pick(1, 1, 1, 2, 4, 8, 16) if has_experts else 1
     return Plan(

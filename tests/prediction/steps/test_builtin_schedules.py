@@ -20,7 +20,7 @@ def test_the_engine_has_the_timetable_of_every_schedule(name: str) -> None:
     ran = 0
     for stages, chunks, micro_batches in SHAPES:
         shape = (stages, chunks, micro_batches)
-        problem, ticks, messages, in_flight = _engine.builtin_timetable(name, *shape)
+        problem, ticks, messages = _engine.builtin_timetable(name, *shape)
         assert problem == schedule.problem(*shape)
         if problem:
             continue
@@ -33,7 +33,6 @@ def test_the_engine_has_the_timetable_of_every_schedule(name: str) -> None:
             [KINDS.index(kind), *source, *destination, link]
             for kind, source, destination, link in schedule.messages(stages, chunks)
         ]
-        assert in_flight == schedule.in_flight(*shape)
     assert ran > 10
 
 

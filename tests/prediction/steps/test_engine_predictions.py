@@ -79,7 +79,7 @@ def test_a_plan_of_a_batch_is_predicted_to_the_bit_as_alone() -> None:
     for config, degrees, schedule, micro_batch, zero, recompute, overlap_dp in itertools.product(
         configs,
         [(4, 2, 2), (2, 2, 4), (1, 4, 4)],
-        [("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-v", 2)],
+        [("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-v", 2), ("v-min", 2)],
         (1, 2),
         (0, 1, 2),
         ("none", "full"),

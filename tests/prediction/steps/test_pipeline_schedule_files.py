@@ -21,7 +21,7 @@ def timetable(p, v, m):
     return Timetable(stage + batch, p + m - 1 + (p - 1 - stage) + batch)
 
 
-SCHEDULE = Schedule("eager", timetable, lambda p, v, m: [m] * p)
+SCHEDULE = Schedule("eager", timetable)
 '''
 
 

@@ -122,7 +122,7 @@ def test_a_plan_can_be_written_as_a_strategy_again(values: dict[str, object]) ->
     again = Strategy(
         **{
             **dict(zip(STRATEGY_FIELDS, strategy_values(plan), strict=True)),
-            "chunks": 1 if plan.schedule == "zb-v" else plan.chunks,
+            "chunks": plan.chunks if plan.schedule == "interleaved" else 1,
         }
     )
     assert plan_of(MODEL, again) == plan

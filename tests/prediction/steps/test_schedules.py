@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
@@ -26,7 +26,7 @@ def cases(draw: st.DrawFn, whole: bool = False) -> tuple[str, Stages, int, list[
     """A schedule with uneven stages, micro-batches and uneven links, some of them slower than computing."""
     name = draw(st.sampled_from(sorted(SCHEDULES)))
     count = draw(st.integers(1, 6))
-    chunks = {"interleaved": draw(st.integers(2, 4)), "zb-v": 2}.get(name, 1)
+    chunks = SCHEDULES[name].chunks or draw(st.integers(2, 4))
     batches = draw(st.integers(1, 3)) * count if name == "interleaved" else draw(st.integers(1, 14))
     time = st.integers(1, 50) if whole else st.floats(0.01, 9)
     stages = []
@@ -50,7 +50,7 @@ def test_the_fast_evaluation_is_the_recursion_to_the_bit(case: tuple[str, Stages
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_delays_of_every_length_are_the_recursion_to_the_bit(name: str, stages: int) -> None:
     """One without messages, one whose messages never wait, one whose messages do."""
-    chunks = {"interleaved": 2, "zb-v": 2}.get(name, 1)
+    chunks = SCHEDULES[name].chunks or 2
     case = [[StageTimes(1 + s / 7, 2.1 + s / 9, 0.9)] * chunks for s in range(stages)]
     sends = [0.0, 0.3, [2.5 + s / 3 for s in range(stages)]]
     alone = [pipeline(name, case, 2 * stages, send) for send in sends]
@@ -62,7 +62,7 @@ def test_delays_of_every_length_are_the_recursion_to_the_bit(name: str, stages: 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_many_uneven_stages_are_the_recursion_to_the_bit(name: str) -> None:
-    chunks = {"interleaved": 2, "zb-v": 2}.get(name, 1)
+    chunks = SCHEDULES[name].chunks or 2
     stages = [[StageTimes(1 + s / 7 + c / 3, 2.1 + s / 9, 0.9)] * chunks for s in range(20) for c in [s % 3]]
     links = [0.1 * (stage % 4) for stage in range(20)]
     assert pipeline(name, stages, 40, links) == Recurrence(SCHEDULES[name], stages, 40, links).run()
@@ -156,6 +156,65 @@ def test_zb_v_has_no_bubble_but_the_way_to_the_stage_when_all_passes_take_the_sa
         assert times.finish_s[stage] == 5 * stage + times.busy_s[stage]
 
 
+@pytest.mark.parametrize("stages", range(1, 34))
+def test_v_half_and_v_min_hold_as_many_micro_batches_as_published(stages: int) -> None:
+    """Qi et al. 2024, table of V schedules: (p + 2) // 2 and (p + 4) // 3 micro-batches, of two chunks."""
+    case = uniform(stages, 2, 5, 10, 5)
+    for name, micro_batches in (("v-half", (stages + 2) // 2), ("v-min", (stages + 4) // 3)):
+        assert max(pipeline(name, case, 4 * stages).in_flight) == 2 * micro_batches
+        assert max(pipeline(name, case, 4 * stages + 1).in_flight) == 2 * micro_batches
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "batches", "held"),
+    [
+        ("v-half", 4, 1, (2, 2, 2, 2)),
+        ("v-half", 4, 3, (4, 5, 5, 6)),
+        ("v-half", 4, 64, (6, 6, 6, 6)),
+        ("v-half", 8, 3, (4, 5, 5, 6, 6, 6, 6, 6)),
+        ("v-half", 8, 64, (10, 10, 10, 10, 10, 10, 10, 10)),
+        ("v-min", 4, 1, (2, 2, 2, 2)),
+        ("v-min", 4, 2, (3, 3, 4, 4)),
+        ("v-min", 4, 64, (4, 4, 4, 4)),
+        ("v-min", 8, 3, (4, 5, 5, 5, 6, 6, 6, 6)),
+        ("v-min", 8, 64, (6, 8, 8, 6, 8, 8, 6, 8)),
+    ],
+)
+def test_chunks_that_each_stage_of_a_v_holds(
+    name: str, stages: int, batches: int, held: tuple[int, ...]
+) -> None:
+    assert pipeline(name, uniform(stages, 2, 5, 10, 5), batches).in_flight == held
+
+
+@pytest.mark.parametrize("batches", [32, 63])
+def test_bubbles_of_v_half_and_v_min_are_half_and_two_thirds_of_1f1b(batches: int) -> None:
+    """Qi et al. 2024 with equal passes: about p / 2m and 2p / 3m of the step, where 1F1B has p / m.
+
+    Squeezed and not reordered, V-Half has 7 p / 2 - 3 passes of a chunk, of which half of 1F1B are 3 (p - 1).
+    """
+    case = uniform(8, 2, 1, 2, 1)
+    assert pipeline("1f1b", uniform(8, 1, 2, 4, 2), batches).bubble_s[0] == 42
+    assert pipeline("v-half", case, batches).bubble_s[0] == 25
+    assert pipeline("v-min", case, batches).bubble_s[0] == 27
+
+
+@given(st.integers(1, 8), *[st.integers(1, 9)] * 3)
+def test_v_half_waits_only_in_warm_up_and_drain_under_the_published_condition(
+    p: int, forward: int, backward: int, weight: int
+) -> None:
+    """Qi et al. 2024: tw + 2 tb >= 2 tf and tw + 2 tf >= 2 tb."""
+    assume(weight + 2 * backward >= 2 * forward and weight + 2 * forward >= 2 * backward)
+    case = uniform(p, 2, forward, backward + weight, weight)
+    few, many = (pipeline("v-half", case, count).bubble_s[0] for count in (4 * p, 5 * p))
+    assert few == many
+
+
+def test_v_min_waits_in_every_period_where_passes_take_unequal_times() -> None:
+    case = uniform(8, 2, 2, 5, 2)
+    few, many = (pipeline("v-min", case, count).bubble_s[0] for count in (64, 128))
+    assert many - few == 64 * 4
+
+
 def test_activations_in_flight_are_the_published_ones() -> None:
     """GPipe m, 1F1B p - s, interleaved one more than its warm-up, ZB-H1 p, ZB-V 2p (halves of stages)."""
 
@@ -232,7 +291,7 @@ def test_an_unknown_schedule_is_named_with_the_nearest() -> None:
 def test_ticks_order_all_operations(name: str, stages: int, chunks: int, batches: int) -> None:
     """A stage has one operation a tick; what an operation needs has a lower tick, here or elsewhere."""
     schedule = SCHEDULES[name]
-    chunks = {"interleaved": chunks, "zb-v": 2}.get(name, 1)
+    chunks = schedule.chunks or chunks
     batches = stages * batches if name == "interleaved" else batches
     forward, backward, weight = schedule.timetable(stages, chunks, batches)
     for stage in range(stages):

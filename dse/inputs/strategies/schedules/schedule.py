@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -55,19 +56,25 @@ class Message(NamedTuple):
 class Schedule:
     """A schedule of p stages with v chunks of the model each.
 
-    `timetable(p, v, m)` orders m micro-batches; `in_flight(p, v, m)` are the most activations (of one chunk
-    and one micro-batch) that each stage holds at once, from the start of the forward pass to the end of what
-    needs them last. `chunks` is the number of chunks that every stage has; None means that a strategy chooses
-    it. `limit(p, v, m)` says what else forbids a combination; None and an empty text allow all.
+    `timetable(p, v, m)` orders m micro-batches. `in_flight` is asked no more and goes in the next minor
+    release: the engine counts the activations that the timetable holds. `chunks` is the number of chunks that
+    every stage has; None means that a strategy chooses it. `limit(p, v, m)` says what else forbids a
+    combination; None and an empty text allow all.
     """
 
     name: str
     timetable: Callable[[int, int, int], Timetable]
-    in_flight: Callable[[int, int, int], list[int]]
+    in_flight: Callable[[int, int, int], list[int]] | None = None
     chunks: int | None = 1
     limit: Callable[[int, int, int], str] | None = None
     splits_backward: bool = False
     is_v_shaped: bool = False
+
+    def __post_init__(self) -> None:
+        """Warn of what goes."""
+        if self.in_flight is not None:
+            text = f"schedule {self.name}: leave out in_flight, the engine counts what the timetable holds"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def problem(self, stages: int, chunks: int, micro_batches: int) -> str:
         """Say why the schedule cannot run so many; empty if it can."""

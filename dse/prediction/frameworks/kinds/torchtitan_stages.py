@@ -156,6 +156,11 @@ def stage_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     if plan.pp == 1:
         return {}
     file = next((name for name, ours in FILES.items() if ours == plan.schedule), None)
+    if not file and plan.schedule not in _BY_OURS:
+        nearest = {1: "1f1b", 2: "zb-v"}.get(plan.chunks, "interleaved")
+        known = ", ".join((*_BY_OURS, *FILES.values()))
+        lacks.append(Lack("schedule", plan.schedule, nearest, f"torchtitan runs {known}"))
+        return {}
     facts: dict[str, Any] = {
         "schedule": "1F1B" if file else _BY_OURS[plan.schedule],
         "schedule_csv": file,

@@ -29,23 +29,16 @@ Timetable timetable_of(Count kinds, Count stages, Count chunks, Count micro_batc
 /// GPipe: all forward passes, then all backward passes in reverse order.
 Timetable gpipe(Count stages, Count chunks, Count micro_batches) {
     const Count turn = stages + micro_batches - 1;
-    Timetable made =
-        timetable_of(2, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
-            return kind == 0 ? stage + batch : turn + (stages - 1 - stage) + (micro_batches - 1 - batch);
-        });
-    made.in_flight.assign(static_cast<std::size_t>(stages), micro_batches);
-    return made;
+    return timetable_of(2, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
+        return kind == 0 ? stage + batch : turn + (stages - 1 - stage) + (micro_batches - 1 - batch);
+    });
 }
 
 /// 1F1B: stage s runs p - s - 1 forward passes ahead, then one forward and one backward in turn.
 Timetable one_f_one_b(Count stages, Count chunks, Count micro_batches) {
-    Timetable made =
-        timetable_of(2, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
-            return kind == 0 ? 2 * batch + stage : 2 * (batch + stages - 1 - stage) + stage + 1;
-        });
-    for (Count stage = 0; stage < stages; ++stage)
-        made.in_flight.push_back(std::min(micro_batches, stages - stage));
-    return made;
+    return timetable_of(2, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
+        return kind == 0 ? 2 * batch + stage : 2 * (batch + stages - 1 - stage) + stage + 1;
+    });
 }
 
 /// Interleaved 1F1B: stage s runs 2 (p - s - 1) + (v - 1) p forward passes ahead.
@@ -54,14 +47,11 @@ Timetable interleaved(Count stages, Count chunks, Count micro_batches) {
     const auto turn = [&](Count chunk, Count batch) {
         return batch / stages * stages * chunks + chunk * stages + batch % stages;
     };
-    Timetable made = timetable_of(
+    return timetable_of(
         2, stages, chunks, micro_batches, [&](Count kind, Count stage, Count chunk, Count batch) {
             return kind == 0 ? 2 * (turn(chunk, batch) + stage)
                              : 2 * (turn(chunks - 1 - chunk, batch) + ahead(stage) + stage) + 1;
         });
-    for (Count stage = 0; stage < stages; ++stage)
-        made.in_flight.push_back(std::min(micro_batches * chunks, ahead(stage) + 1));
-    return made;
 }
 
 std::string interleaved_limit(Count stages, Count chunks, Count micro_batches) {
@@ -79,15 +69,10 @@ std::string interleaved_limit(Count stages, Count chunks, Count micro_batches) {
 
 /// ZB-H1: 1F1B whose gradients of weights are put off by s micro-batches.
 Timetable zb_h1(Count stages, Count chunks, Count micro_batches) {
-    Timetable made =
-        timetable_of(3, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
-            const Count behind = kind == 0   ? 0
-                                 : kind == 1 ? stages - 1 - stage
-                                             : stages - 1;  // micro-batches
-            return 3 * (batch + behind) + stage + kind;
-        });
-    made.in_flight.assign(static_cast<std::size_t>(stages), std::min(micro_batches, stages));
-    return made;
+    return timetable_of(3, stages, chunks, micro_batches, [&](Count kind, Count stage, Count, Count batch) {
+        const Count behind = kind == 0 ? 0 : kind == 1 ? stages - 1 - stage : stages - 1;  // micro-batches
+        return 3 * (batch + behind) + stage + kind;
+    });
 }
 
 /// The operations of a stage of ZB-V: 0 and 3 are forward passes of its chunks, 1 and 4 gradients of inputs,
@@ -126,16 +111,54 @@ Timetable zb_v(Count stages, Count chunks, Count micro_batches) {
             made.ticks[number % 3][static_cast<std::size_t>(chunk * micro_batches + batch)] =
                 stage + static_cast<Count>(place);
         }
-        made.in_flight.push_back(std::min(micro_batches, 2 * stages - 1 - stage) +
-                                 std::min(micro_batches, stage + 1));
     }
     return made;
 }
 
-constexpr std::array<BuiltinSchedule, 5> kBuiltin = {{
+constexpr Count kPeriod = 6;  ///< ticks of a building block: three passes of two chunks
+
+/// The ticks of a stage in the first block of building_block.py, by kind of pass and chunk.
+std::array<std::array<Count, 2>, 3> block_ticks(Count stages, Count stage, Count rise,
+                                                const std::array<Count, 3>& delays) {
+    const Count last = stages - 1, up = rise * (last - stage), turn = last + delays[0];
+    const Count loss = turn + rise * last + delays[1];
+    std::array<std::array<Count, 2>, 3> found{
+        {{stage, turn + up}, {loss + last + delays[2] + up, loss + stage}, {0, 0}}};
+    std::array<bool, kPeriod> taken{};
+    const auto take = [&](Count tick) { taken.at(static_cast<std::size_t>(tick % kPeriod)) = true; };
+    for (std::size_t kind = 0; kind < 2; ++kind) std::for_each(found[kind].begin(), found[kind].end(), take);
+    for (std::size_t chunk = 0; chunk < 2; ++chunk) {
+        Count& weight = found[2][chunk];
+        for (weight = found[1][chunk] + 1; taken.at(static_cast<std::size_t>(weight % kPeriod));) ++weight;
+        take(weight);
+    }
+    return found;
+}
+
+/// A building block in the shape of a V, again every period: passes climb in `rise` ticks a stage.
+Timetable v_blocks(Count stages, Count micro_batches, Count rise, const std::array<Count, 3>& delays) {
+    std::vector<std::array<std::array<Count, 2>, 3>> blocks;
+    for (Count stage = 0; stage < stages; ++stage) blocks.push_back(block_ticks(stages, stage, rise, delays));
+    return timetable_of(3, stages, 2, micro_batches, [&](Count kind, Count stage, Count chunk, Count batch) {
+        const auto& ticks = blocks[static_cast<std::size_t>(stage)][static_cast<std::size_t>(kind)];
+        return ticks[static_cast<std::size_t>(chunk)] + kPeriod * batch;
+    });
+}
+
+Timetable v_half(Count stages, Count, Count micro_batches) {
+    return v_blocks(stages, micro_batches, 2, {2, stages % 2 != 0 ? 1 : 4, 1});
+}
+
+Timetable v_min(Count stages, Count, Count micro_batches) {
+    return v_blocks(stages, micro_batches, 1, {1, stages % 3 != 0 ? 1 : 3, 1});
+}
+
+constexpr std::array<BuiltinSchedule, 7> kBuiltin = {{
     {"1f1b", false, false, 1, one_f_one_b},
     {"gpipe", false, false, 1, gpipe},
     {"interleaved", false, false, 0, interleaved, interleaved_limit},
+    {"v-half", true, true, 2, v_half},
+    {"v-min", true, true, 2, v_min},
     {"zb-h1", true, false, 1, zb_h1},
     {"zb-v", true, true, 2, zb_v},
 }};

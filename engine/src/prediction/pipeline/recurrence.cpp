@@ -20,7 +20,7 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
       lasts(stages),
       gradients(stages * chunks),
       messages(timetable.messages),
-      in_flight(timetable.in_flight) {
+      in_flight(stages) {
     std::int64_t last_tick = 0;
     for (const auto& ticks : timetable.ticks) {
         last_tick = std::max(last_tick, *std::max_element(ticks.begin(), ticks.end()));
@@ -36,6 +36,7 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
         }
     }
     std::vector<std::uint32_t> places(kinds * per_kind, 0);
+    std::vector<std::int64_t> held(stages);  // from a forward pass to the last pass of its micro-batch
     steps.reserve(places.size());
     micro_batches.reserve(places.size());
     for (const std::uint32_t operation : cells) {
@@ -47,7 +48,11 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
         steps.push_back({stage, 0, static_cast<std::uint32_t>(kind * stages * chunks + chunk)});
         micro_batches.push_back(static_cast<std::uint32_t>(i % count));
         lasts[stage] = places[operation];
-        if (kind + 1 == kinds) gradients[chunk] = places[operation];
+        if (kind == 0) in_flight[stage] = std::max(in_flight[stage], ++held[stage]);
+        if (kind + 1 == kinds) {
+            --held[stage];
+            gradients[chunk] = places[operation];
+        }
     }
     for (const Message& message : messages) {
         const auto place = [&](std::int64_t stage, std::int64_t chunk) {

@@ -25,7 +25,6 @@ struct Message {
 struct Timetable {
     std::vector<std::vector<std::int64_t>> ticks;
     std::vector<Message> messages;
-    std::vector<std::int64_t> in_flight;  ///< the most activations that each stage holds
 };
 
 /// All operations of a pipeline, each after what it needs; places count from 1, and 0 is none.
@@ -42,7 +41,7 @@ public:
     std::vector<std::uint32_t> lasts;          ///< the last operation of each stage
     std::vector<std::uint32_t> gradients;      ///< of each stage and chunk: what completes its gradients
     std::vector<Message> messages;
-    std::vector<std::int64_t> in_flight;
+    std::vector<std::int64_t> in_flight;  ///< the most activations that each stage holds, of a chunk each
 };
 
 struct StageTimes {

@@ -22,6 +22,8 @@ SHAPES = {
     "interleaved": (2, 2, 4),
     "zb-h1": (2, 1, 4),
     "zb-v": (2, 2, 4),
+    "v-half": (2, 2, 4),
+    "v-min": (2, 2, 4),
 }
 TORCH = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs the extra torch: pip install 'dse[torch]'"
@@ -104,14 +106,16 @@ def test_torch_loads_what_is_written_and_refuses_less(tmp_path: Path) -> None:
     jobs["less"] = Written(path, 1, 2, False)
     said = dict(zip(jobs, passes_loaded(list(jobs.values()), 2), strict=True))
     assert said.pop("less").startswith("Error")
-    assert said == {"1f1b": "8", "gpipe": "8", "interleaved": "16", "zb-h1": "12", "zb-v": "24"}
+    assert said == {"1f1b": "8", "gpipe": "8", "interleaved": "16", "zb-h1": "12"} | dict.fromkeys(
+        ("zb-v", "v-half", "v-min"), "24"
+    )
 
 
 @TORCH
 @pytest.mark.slow
 def test_two_processes_train_by_it(tmp_path: Path) -> None:
     """Gradients of all layers are those of one process without a pipeline."""
-    jobs = [written(tmp_path, name) for name in ("interleaved", "zb-h1", "zb-v")]
-    stages = [("0 2", "0", "0 3"), ("1 3", "1", "1 2")]
+    jobs = [written(tmp_path, name) for name in ("interleaved", "zb-h1", "zb-v", "v-half", "v-min")]
+    stages = [("0 2", "0", "0 3", "0 3", "0 3"), ("1 3", "1", "1 2", "1 2", "1 2")]
     said = trained(jobs, 2, tmp_path / "meeting")
     assert said == [[f"equal gradients of {own}" for own in of_rank] for of_rank in stages]

@@ -4,7 +4,7 @@ import { at, filling, inputError, product } from "../scenario.js";
 
 const SLICE = 4096; // combinations between two looks at the clock
 const SHORT = ["input_dim", "output_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size", "num_layers"];
-const FIXED_CHUNKS = { "1f1b": 1, gpipe: 1, "zb-h1": 1, "zb-v": 2 };
+const FIXED_CHUNKS = { "1f1b": 1, gpipe: 1, "zb-h1": 1, "zb-v": 2, "v-half": 2, "v-min": 2 };
 
 const npusOf = (system) => system.nodes * system.npus_per_node;
 

@@ -11,8 +11,4 @@ def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
     return Timetable(stage + batch, turn + (stages - 1 - stage) + (micro_batches - 1 - batch))
 
 
-def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
-    return [micro_batches] * stages
-
-
-SCHEDULE = Schedule("gpipe", _timetable, _in_flight)
+SCHEDULE = Schedule("gpipe", _timetable)

@@ -20,11 +20,6 @@ def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
     return Timetable(2 * (turn(chunk) + stage), 2 * (turn(chunks - 1 - chunk) + ahead + stage) + 1)
 
 
-def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:
-    ahead = [2 * (stages - 1 - stage) + (chunks - 1) * stages for stage in range(stages)]
-    return [min(micro_batches * chunks, count + 1) for count in ahead]
-
-
 def _limit(stages: int, chunks: int, micro_batches: int) -> str:
     if chunks < 2:
         return f"chunks is {chunks}: schedule=interleaved has at least 2 chunks a stage; with 1 it is 1f1b"
@@ -33,4 +28,4 @@ def _limit(stages: int, chunks: int, micro_batches: int) -> str:
     return ""
 
 
-SCHEDULE = Schedule("interleaved", _timetable, _in_flight, chunks=None, limit=_limit)
+SCHEDULE = Schedule("interleaved", _timetable, chunks=None, limit=_limit)

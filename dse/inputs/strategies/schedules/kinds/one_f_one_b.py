@@ -15,8 +15,4 @@ def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
     return Timetable(2 * batch + stage, 2 * (batch + ahead) + stage + 1)
 
 
-def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
-    return [min(micro_batches, stages - stage) for stage in range(stages)]
-
-
-SCHEDULE = Schedule("1f1b", _timetable, _in_flight)
+SCHEDULE = Schedule("1f1b", _timetable)

@@ -19,8 +19,4 @@ def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
     )
 
 
-def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
-    return [min(micro_batches, stages)] * stages
-
-
-SCHEDULE = Schedule("zb-h1", _timetable, _in_flight, splits_backward=True)
+SCHEDULE = Schedule("zb-h1", _timetable, splits_backward=True)

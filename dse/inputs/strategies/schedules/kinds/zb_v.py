@@ -37,10 +37,4 @@ def _order(stages: int, stage: int, micro_batches: int) -> bytes:
     return warm_up + steady + (_B0 + _B1) * stage + inward * (stages - stage) + _W1 * stage + _W0 * stage
 
 
-def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
-    return [
-        min(micro_batches, 2 * stages - 1 - stage) + min(micro_batches, stage + 1) for stage in range(stages)
-    ]
-
-
-SCHEDULE = Schedule("zb-v", _timetable, _in_flight, chunks=2, splits_backward=True, is_v_shaped=True)
+SCHEDULE = Schedule("zb-v", _timetable, chunks=2, splits_backward=True, is_v_shaped=True)

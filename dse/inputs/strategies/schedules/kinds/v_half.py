@@ -1,0 +1,10 @@
+"""V-Half: half the activations of 1F1B, a building block in the shape of a V (Qi et al. 2024).
+
+Every stage holds as much as floor((p + 2) / 2) micro-batches.
+"""
+
+from __future__ import annotations
+
+from dse.inputs.strategies.schedules.building_block import v_schedule
+
+SCHEDULE = v_schedule("v-half", rise=2, delays=lambda stages: (2, 1 if stages % 2 else 4, 1))
