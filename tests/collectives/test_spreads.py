@@ -6,12 +6,15 @@ import random
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.collectives import Collective, Problem
 from dse.collectives.bounds import lower_bounds
+from dse.collectives.bounds.tight import Ends
+from dse.collectives.bounds.view import View
 from dse.collectives.check.checker import check
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
@@ -112,6 +115,53 @@ def test_a_third_message_on_a_link_begins_too_late_unless_it_has_what_one_npu_co
 @pytest.mark.parametrize("gbps", [50, 100, 200, 400])
 def test_all_reduces_over_islands_take_no_less_than_their_bounds(npus: int, gbps: int) -> None:
     problem = problem_on(islands(npus, gbps), "all_reduce")
+    made = synthesize(problem, "auto", Effort(trials=1), compare=False).schedule
+    assert all(bound.time_ps <= made.time_ps for bound in lower_bounds(problem))
+
+
+def cliques(nodes: int, npus: int, fast_gbps: int, slow_gbps: int = 10) -> Problem:
+    """An all-reduce on nodes of NPUs with links to each other, and slow ones between NPUs of a place."""
+    pairs = [(i, j) for i in range(nodes * npus) for j in range(nodes * npus) if i != j]
+    inside = [(i, j, 0, fast_gbps) for i, j in pairs if i // npus == j // npus]
+    between = [(i, j, 0, slow_gbps) for i, j in pairs if i % npus == j % npus]
+    graph = LinkGraph.of(nodes * npus, nodes * npus, inside + between)
+    return Problem(graph, Collective("all_reduce", graph.npus), Fraction(1_000_000))
+
+
+def test_sums_of_four_cliques_of_eight_npus_take_five_rounds_around_two_messages() -> None:
+    """A round of 10 us makes 32 sums of a node. 33 let 32 messages go back: they leave after two rounds.
+
+    So 65 are to come no sooner, and take three rounds to spread. It is 2 messages of 100 us and 5 rounds.
+    """
+    problem = cliques(4, 8, 100)
+    assert bound_of(problem, "crossings") == 250_000_000
+    assert synthesize(problem, "auto", Effort(trials=2), compare=False).is_optimal
+
+
+def test_sums_of_eight_cliques_of_eight_npus_take_nine_rounds_around_two_messages() -> None:
+    """64 sums a round are 9 chunks' and let 63 messages go back, so the 64th leaves after two rounds.
+
+    As 385 are to come no sooner, and 64 spread in a round, 7 follow.
+    """
+    assert bound_of(cliques(8, 8, 100), "crossings") == 290_000_000
+
+
+def test_three_messages_after_each_other_need_no_more_rounds_and_a_third_on_a_link_begins_early() -> None:
+    """With 20 us for a slow link 2 and 5 rounds would take 90. A sum, 3 after each other and a copy take 80.
+
+    If chunks have more messages, a link has three, of which the first waits for no sum of two NPUs: 70.
+    """
+    problem = cliques(4, 8, 100, 50)
+    ends = Ends.of(View(problem), np.arange(32) // 8)
+    assert ends is not None
+    assert (ends.there_and_back_ps, ends.more_ps) == (80_000_000, 70_000_000)
+    assert bound_of(problem, "crossings") == 70_000_000
+
+
+@pytest.mark.parametrize(("nodes", "npus"), [(4, 2), (4, 3), (5, 3), (4, 4), (5, 4)])
+@pytest.mark.parametrize("gbps", [20, 50, 100, 400])
+def test_all_reduces_over_cliques_take_no_less_than_their_bounds(nodes: int, npus: int, gbps: int) -> None:
+    problem = cliques(nodes, npus, gbps)
     made = synthesize(problem, "auto", Effort(trials=1), compare=False).schedule
     assert all(bound.time_ps <= made.time_ps for bound in lower_bounds(problem))
 

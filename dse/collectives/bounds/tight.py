@@ -10,6 +10,12 @@ So the k-th message of all leaves when so many parts have their sums, and not be
 that began another L messages ago, of L links. It takes the shortest way. Backwards in time the same holds, so
 the k-th message from the start and the k-th from the end fit into T, for each k.
 
+The messages until a first part knows all are a tree into it, and the later ones a tree out of it. If G is 4
+or more, and no three messages follow each other, both are stars around one part. What it sends first needs
+the sums of all parts but the receiver, and each further message all of them. So j messages of stars have left
+only when enough sums have come, and the j-th from the start and its like from the end, two ways apart, fit
+into T.
+
 If L links out of parts are all alike, and L links into them, and 2 K (G - 1) messages of K chunks fill each,
 let T be less than what one more message on a link takes, plus the time in which two NPUs get a sum, or a
 copy. Then with E messages more E links begin with an early one, which has what one NPU contributes, and E end
@@ -20,6 +26,9 @@ NPUs: in the mean x / n and b / n² stay. If x < n / 2, choose from those withou
 or late: b / (n (n - x)) stay, in whole numbers. So x + 2 b < 2 e unless x is 0 or b > n² / 2, or n < 4. In
 all x + 2 b is 2 E or more, and b less than L if there is any x. With 2 (L - 1) < n² there is none, and b is e
 for each chunk: without these messages all are tight. The NPUs of each part still reach some of any other.
+
+Where all links between parts join NPUs, a first message of a link is not its last one: b is 0. Chosen at
+random, x / n stay, so x is less than e n / (n - 1), and not 2 e from n = 3 on: all chunks are tight.
 """
 
 from __future__ import annotations
@@ -43,7 +52,8 @@ class Ends(NamedTuple):
 
     `first_ps` and `last_ps` are the least times of sums and of copies in a part, `leaves_ps` and `comes_ps`
     when the k-th message from part to part leaves at the earliest, and comes before the end, if all chunks
-    are tight. Its way takes `way_ps`. If not all chunks are tight, `more_ps` is the least time; 0: not known.
+    are tight. Its way takes `way_ps`, and `there_and_back_ps` is the least time with messages to a part and
+    back. If not all chunks are tight, `more_ps` is the least time; 0: not known.
     """
 
     first_ps: int
@@ -51,6 +61,7 @@ class Ends(NamedTuple):
     leaves_ps: list[int]
     comes_ps: list[int]
     way_ps: int
+    there_and_back_ps: int
     more_ps: int
 
     @property
@@ -62,7 +73,8 @@ class Ends(NamedTuple):
     def all_tight_ps(self) -> int:
         """The least time if all chunks are tight."""
         ends = zip(self.leaves_ps, reversed(self.comes_ps), strict=True)
-        return max((leaves + self.way_ps + comes for leaves, comes in ends), default=0)
+        fitting = max((leaves + self.way_ps + comes for leaves, comes in ends), default=0)
+        return max(fitting, self.there_and_back_ps)
 
     @classmethod
     def of(cls, view: View, part: NDArray[np.int64]) -> Ends | None:
@@ -77,10 +89,12 @@ class Ends(NamedTuple):
         sums, copies = (spreads.times_to(npus, [0] * graph.npus) for spreads in (into, out))
         if npus < 2 or min(len(sums), len(copies)) < npus:
             return None
-        leaves, comes = (_starts(one, part, npus, times[-1]) for one, times in ((view, sums), (back, copies)))
+        made, spread = _sums(view, part, npus, sums[-1]), _sums(back, part, npus, copies[-1])
+        leaves, comes = _starts(view, part, made), _starts(back, part, spread)
         way_ps = _shortest_way(view, part)
+        around_ps = _there_and_back(made, spread, len(set(members)), way_ps)
         more_ps = _more(view, part, npus, way_ps, min(sums[1], copies[1]))
-        return cls(sums[-1], copies[-1], leaves, comes, way_ps, more_ps)
+        return cls(sums[-1], copies[-1], leaves, comes, way_ps, around_ps, more_ps)
 
 
 def _has_npus(view: View, part: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -91,26 +105,51 @@ def _has_npus(view: View, part: NDArray[np.int64]) -> NDArray[np.bool_]:
     return marks
 
 
-def _starts(view: View, part: NDArray[np.int64], npus: int, first_ps: int) -> list[int]:
-    """When 1, 2, … messages of tight chunks leave parts; sums of `npus` NPUs take `first_ps` or longer.
+def _sums(view: View, part: NDArray[np.int64], npus: int, first_ps: int) -> list[int]:
+    """When 1, 2, … parts can have the sum of a chunk: of `npus` NPUs, which take `first_ps` or longer.
 
     Nothing where they are too many.
     """
     graph, chunks = view.problem.graph, view.problem.collective.chunks
     parts = len(set(part[: graph.npus].tolist()))
-    each = 2 * (parts - 1)
-    if chunks * each > _MOST_MESSAGES:
+    if 2 * (parts - 1) * chunks > _MOST_MESSAGES:
         return []
     inside = (part[graph.sources] == part[graph.destinations]) & (graph.destinations < graph.npus)
+    times = _deliveries(view, inside, parts * chunks * (npus - 1))[npus - 2 :: npus - 1]
+    return [max(first_ps, time) for time in times]
+
+
+def _starts(view: View, part: NDArray[np.int64], sums: list[int]) -> list[int]:
+    """When 1, 2, … messages of tight chunks leave parts, which have 1, 2, … sums at such times."""
+    graph, chunks = view.problem.graph, view.problem.collective.chunks
+    parts = len(set(part[: graph.npus].tolist()))
+    each = 2 * (parts - 1)
     leaves = (part[graph.sources] != part[graph.destinations]) & _has_npus(view, part)[graph.sources]
     links, held = int(leaves.sum()), int(view.problem.held_ps[leaves].min(initial=NEVER))
-    sums = _deliveries(view, inside, parts * chunks * (npus - 1))[npus - 2 :: npus - 1]
     starts: list[int] = []
-    for number in range(1, chunks * each + 1):
+    for number in range(1, chunks * each + 1 if sums else 0):
         needed = parts * (number // each) + min(number % each, parts)
-        start = max(first_ps, sums[needed - 1]) if needed <= len(sums) else NEVER
+        start = sums[needed - 1] if needed <= len(sums) else NEVER
         starts.append(max(start, starts[-links] + held) if number > links else start)
     return starts
+
+
+def _there_and_back(sums: list[int], copies: list[int], parts: int, way_ps: int) -> int:
+    """The least time of tight chunks with messages to a part and back, or with three after each other.
+
+    Parts have their sums, and before the end what they are to copy, at such times.
+    """
+    others = parts - 1
+    count = min(len(sums), len(copies)) // parts * others
+    if parts < 4 or not count:
+        return 0
+    least = 0
+    for one, other in ((sums, copies), (copies, sums)):
+        for number in range(1, count + 1):
+            full, more = divmod(number, others)
+            needed = full * others + (0, others - 1)[more] if more < 2 else (full + 1) * others
+            least = max(least, one[needed - 1] + 2 * way_ps + other[count - number])
+    return min(least, sums[0] + 3 * way_ps + copies[0])
 
 
 def _deliveries(view: View, chosen: NDArray[np.bool_], need: int) -> list[int]:
@@ -145,15 +184,18 @@ def _more(view: View, part: NDArray[np.int64], npus: int, way_ps: int, two_ps: i
 
     graph = view.problem.graph
     crosses, ends = part[graph.sources] != part[graph.destinations], _has_npus(view, part)
+    joins_npus = not (crosses & ((graph.sources >= graph.npus) | (graph.destinations >= graph.npus))).any()
     messages = 2 * (len(set(part[: graph.npus].tolist())) - 1) * view.problem.collective.chunks
     least = NEVER
     for nodes in (graph.sources, graph.destinations):
         chosen = crosses & ends[nodes]
         links, held = int(chosen.sum()), np.unique(view.problem.held_ps[chosen])
         of_npus = np.bincount(nodes[chosen], minlength=graph.nodes)
-        if len(held) != 1 or messages % links or npus < 4 or 2 * (links - 1) >= npus**2:
+        if len(held) != 1 or messages % links or npus < (3 if joins_npus else 4):
             return 0
-        if of_npus[graph.npus :].any() or of_npus.max() >= npus:
+        if not joins_npus and (2 * (links - 1) >= npus**2 or of_npus.max() >= npus):
+            return 0
+        if of_npus[graph.npus :].any():
             return 0
         least = min(least, messages // links * int(held[0]) + way_ps + min(two_ps, int(held[0])))
     return least
