@@ -15,6 +15,7 @@ from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
 from dse.collectives.bounds.demand_cuts import demand_cut
 from dse.collectives.bounds.engines import engine_bounds
+from dse.collectives.bounds.exits import exits_bound
 from dse.collectives.bounds.flows import flow_bound
 from dse.collectives.bounds.joined import joined_problems, of_nodes
 from dse.collectives.bounds.lags import lags_bound
@@ -38,10 +39,11 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
     """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
-    Names are ingress, egress, distance, all_sends, crossings, lags, spread, max_flow, cut, entry_window, ways
-    and engines. A name is missing where it says nothing. Reduce-scatter and reduce are judged as the
-    all-gather and the broadcast that they are backwards: what a full sum is made of is a tree of messages,
-    each contribution once, which run backwards brings a chunk from the sum's place to every contributor.
+    Names are ingress, egress, distance, all_sends, crossings, exits, lags, spread, max_flow, cut,
+    entry_window, ways and engines. A name is missing where it says nothing. Reduce-scatter and reduce are
+    judged as the all-gather and the broadcast that they are backwards: what a full sum is made of is a tree
+    of messages, each contribution once, which run backwards brings a chunk from the sum's place to every
+    contributor.
 
     If every link takes a multiple of some time, so does a schedule whose sends start as early as their order
     allows, which is as short as any: bounds are rounded up to it.
@@ -92,7 +94,7 @@ def _all_bounds(view: View) -> Iterator[Bound]:
     problem, deadline = view.problem, view.deadline
     nodes = list(node_bounds(view))
     simple = [*nodes]
-    for more in (distance_bound, all_sends_bound, crossings_bound, lags_bound, spread_bound):
+    for more in (distance_bound, all_sends_bound, crossings_bound, exits_bound, lags_bound, spread_bound):
         if not deadline.is_over:
             simple += more(view)
     yield from simple
