@@ -25,7 +25,8 @@ def test_imports_stand_before_what_needs_them_and_scopes_are_apart(tmp_path: Pat
         app='// The entry.\nimport { double as twice } from "./math.js";\n'
         'import * as math from "./math.js";\nimport { LOW } from "./more.js";\n'
         "const own = LOW;\nexport { own };\n",
-        more="const own = 3;\n\n\n  // Low.\n  const LOW = own;\n\nexport { LOW };\n",
+        more="/** Low\n * and lower. */\nconst own = 3;\n\n\n  // Low.\n"
+        "  const LOW = own;\n\nexport { LOW };\n",
         math='import { LOW } from "./more.js";\nconst double = (x) => 2 * x + LOW;\nexport { double };\n',
     )
     assert str(joined(tmp_path / "app.js")) == "\n".join(

@@ -86,6 +86,7 @@ def test_folder_has_json_parquet_page_and_timeline(
     assert json.loads((folder / "trace.json").read_text())["traceEvents"]
     page = (folder / "index.html").read_text()
     assert "http" not in page.replace("http-equiv", "")
+    assert '<tr data-pair="0 1"><td class="n">0</td><td class="n">1</td><td class="n" data-of="20' in page
     # One micro-batch is 6 + 10 forward, twice that backward; four of them on two stages.
     assert stored["step"]["closed_form_ns"] == 3 * 30 + 48
 

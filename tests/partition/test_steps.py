@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
+from dse.partition.files.results import traffic
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.steps import (
     StageGraph,
@@ -17,6 +18,7 @@ from dse.partition.graphs.steps import (
     stage_order,
 )
 from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
 from dse.prediction.steps.schedules import StageTimes, pipeline
 
 
@@ -99,6 +101,9 @@ def test_stages_are_devices_in_the_order_of_the_forward_pass() -> None:
 def test_tensor_is_sent_once_to_each_device() -> None:
     graph = ModelGraph((1,) * 4, ((0, 1), (0, 2), (0, 3)), (8, 8, 8), (0, 0, 0))
     assert cut_tensors(graph, (0, 1, 1, 2)) == [(0, 0, 1, 8), (0, 0, 2, 8)]
+    problem = PartitionProblem(graph, Devices(3), "edge_cut")
+    assert traffic(problem, (0, 1, 1, 2)) == [(0, 1, 1, 8), (0, 2, 1, 8)]
+    assert traffic(problem, (0, 0, 0, 0)) == []
 
 
 def test_devices_that_wait_for_each_other_are_named() -> None:

@@ -23,6 +23,9 @@ BASE_STYLE = FOLDER / "base.css"
 TABLES = FOLDER / "tables.js"
 """A program by which tables of class `sorts` are sorted, filtered and coloured."""
 
+TABLE_PLOTS = FOLDER / "table_plots.js"
+"""That program, and drawings of rows of such tables: heat maps, points and lines."""
+
 
 def template_environment(templates: Path) -> Environment:
     """Return what renders the templates of a folder and `frame.html`, in which each page stands.

@@ -45,4 +45,15 @@ function paintTimes({ pen, width, height }, total_ns, { left, right, color }) {
   }
 }
 
-export { AXIS, paintTimes, sharp };
+/** Draws again in the colours of another scheme, and on paper in light ones. */
+function redraws(draw) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(when, () => {
+      document.documentElement.classList.toggle("light", isLight);
+      draw();
+    });
+  }
+}
+
+export { AXIS, paintTimes, redraws, sharp };

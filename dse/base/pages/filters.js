@@ -5,11 +5,22 @@ import * as dom from "./dom.js";
 const said = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 let count = 0;
 
-/** The unit in which a value was written, and what one of it is: 2.5 ms of 2500000 ns gives ["ms", 1000000]. */
+const STEPS = [60, 3600, 86400]; // seconds of a minute, an hour and a day; other units are powers of ten
+
+/** The unit in which a value was written, what one of it is, and whether it is a suffix: 2.5 ms of 2500000 ns gives
+ * ["ms", 1000000, false], 2.5k of 2500 gives ["k", 1000, true]. */
 function unitOf(value, text) {
-  const [, number, unit] = /^([\d.]+)\s*(.*)$/.exec(text.replaceAll("\u202f", "")) ?? [];
-  if (!(Number(number) > 0) || !(value > 0)) return ["", 1];
-  return [unit, 10 ** Math.round(Math.log10(value / Number(number)))];
+  const [, number, space, unit] = /^([\d.]+)(\s*)(.*)$/.exec(text.replace(/[\u202f,]/g, "")) ?? [];
+  if (!(Number(number) > 0) || !(value > 0)) return ["", 1, false];
+  const ratio = value / Number(number);
+  const one = STEPS.find((step) => Math.abs(ratio / step - 1) < 0.06) ?? 10 ** Math.round(Math.log10(ratio));
+  return [unit, one, space === ""];
+}
+
+/** How any value is written in the unit in which one of them was. */
+function writtenAs(value, text) {
+  const [unit, one, isSuffix] = unitOf(value, text);
+  return (other) => `${Number((other / one).toPrecision(4))}${isSuffix || !unit ? "" : " "}${unit}`;
 }
 
 class Filters {
@@ -118,4 +129,4 @@ class Filters {
   }
 }
 
-export { Filters, said };
+export { Filters, said, unitOf, writtenAs };

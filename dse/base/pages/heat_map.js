@@ -6,9 +6,10 @@ import * as dom from "./dom.js";
 const LIMITS = [1.02, 1.05, 1.1, 1.25, 1.5, 2]; // of the best value: a colour ends at each
 const WORDS = ["2 %", "5 %", "10 %", "25 %", "50 %", "100 %", "more"];
 
-/** {of(value), title, legend}: 0 is the colour of the best. Values of both signs, or 0, go by equal parts of their range. */
-function levelsOf(values, { isHighBetter = false, said = String }) {
-  const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]);
+/** {of(value), title, legend}: 0 is the colour of the best. Values of both signs, or 0, go by equal parts of their range,
+ * which begins at `from` or at the least of them. */
+function levelsOf(values, { isHighBetter = false, said = String, from = Infinity }) {
+  const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [from, -Infinity]);
   if (low > 0) {
     const isPast = isHighBetter ? (value, limit) => high >= limit * value : (value, limit) => value >= limit * low;
     const title = isHighBetter ? "the highest of these is above by less than" : "above the least of these by less than";

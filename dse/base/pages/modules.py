@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _IMPORT = re.compile(r'^import (?:(?:\* as (\w+)|\{([^}]*)\}) from )?"(\.[^"]*)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*.*\*/[ \t]*)\n", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:.|\n)*?\*/[ \t]*)\n", re.MULTILINE)
 _EMPTY = re.compile(r"\n{2,}")
 
 

@@ -1,9 +1,8 @@
 // Tables of class "sorts": a heading sorts the rows, by the figure in data-of of a cell, else by its text.
-// Tables of several rows get filters, and a choice of the column that colours rows and what the page draws of them.
+// Tables of several rows get filters, and a choice of the column that colours rows and their marks on the page.
 import { Choice } from "./choice.js";
 import { element } from "./dom.js";
-import { Filters } from "./filters.js";
-import { HeatMap } from "./heat_map.js";
+import { Filters, writtenAs } from "./filters.js";
 import { inkOn, inksOf, legendOf } from "./inks.js";
 
 const LEAST_ROWS = 3;
@@ -54,7 +53,8 @@ function columnsOf(rows, heads) {
     const heading = head.textContent.trim();
     const isFigure = isNumber && (values.some((value) => !Number.isInteger(value)) || rows.some((row) => row.cells[index]?.dataset.of));
     const isAxis = !isFigure && values.length <= FEW && values.length < rows.length;
-    return { name: heading, heading, values, isNumber, isAxis, isText: !isNumber && !isAxis, at: (row) => of.get(row), said: (value) => words.get(value) ?? String(value), isUnseen: Boolean(head.querySelector(".unseen")) };
+    const written = isNumber && values.length ? writtenAs(values.at(-1), words.get(values.at(-1))) : String;
+    return { name: heading, heading, values, isNumber, isAxis, isText: !isNumber && !isAxis, at: (row) => of.get(row), said: (value) => words.get(value) ?? written(value), isUnseen: Boolean(head.querySelector(".unseen")), isHighBetter: head.dataset.high !== undefined };
   }).filter(({ values, isUnseen }) => values.length > 1 && !isUnseen);
 }
 
@@ -70,8 +70,8 @@ class Hands {
     this.legend = element("div", {});
     this.filters = new Filters(fold, () => this.filter(), { hasCap: false });
     (table.closest(".scroll") ?? table).before(fold, element("div", { class: "row noprint" }, this.ink.root, this.legend));
-    const place = table.id && document.querySelector(`[data-heat-of="${table.id}"]`);
-    if (place) this.heat = new HeatMap(place, { preferred: { x: [place.dataset.across], y: [place.dataset.down], of: [] }, choose: (row) => this.choose(row) });
+    this.followers = []; // they are given this when other rows are shown or another one is chosen
+    this.chosen = null;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     this.filter();
   }
@@ -84,20 +84,25 @@ class Hands {
     const varying = this.columns.map((column) => (column.isNumber && !column.isAxis ? { ...column, range: [column.values[0], column.values.at(-1)] } : column));
     this.filters.update({ varying, kept, count: this.rows.length }, "rows");
     this.kept = kept;
-    this.map();
+    this.tell();
   }
 
-  map() {
-    const axes = this.columns.filter(({ isAxis }) => isAxis).map((column) => ({ ...column, place: (row) => column.values.indexOf(column.at(row)) }));
-    const figures = this.columns.filter(({ isNumber, isAxis }) => isNumber && !isAxis).map((column) => ({ ...column, title: column.heading, of: column.at }));
-    this.heat?.update({ axes, figures, rows: this.kept, label: (row) => row.innerText.replaceAll("\t", ", "), isChosen: (row) => row.hasAttribute("aria-current") });
+  follow(follower) {
+    this.followers.push(follower);
+    follower(this);
   }
 
-  choose(row) {
-    for (const each of this.rows) each.removeAttribute("aria-current");
+  tell() {
+    for (const follower of this.followers) follower(this);
+  }
+
+  choose(row, { scrolls = true } = {}) {
+    this.chosen?.removeAttribute("aria-current");
     row.setAttribute("aria-current", "true");
-    row.scrollIntoView({ block: "nearest" });
-    this.map();
+    if (scrolls) row.scrollIntoView({ block: "nearest" });
+    this.chosen = row;
+    row.dispatchEvent(new CustomEvent("chosen", { bubbles: true }));
+    this.tell();
   }
 
   // Rows get the colours, and what has the data-mark of a row reads them as --mark-MARK, with --on-MARK for text on it.
@@ -126,4 +131,4 @@ const hands = [...document.querySelectorAll("table.sorts")].map((table) => {
   return found;
 }).filter(Boolean);
 
-export { compared, hands };
+export { color, compared, hands };

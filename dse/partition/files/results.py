@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dse.base.tables import aligned
 from dse.base.texts import counted
@@ -36,15 +36,34 @@ class DeviceRow:
     replicas: int = 1
 
 
+class Traffic(NamedTuple):
+    """Tensors that one device sends to another, and their bytes; each counts once for a receiver."""
+
+    sender: int
+    receiver: int
+    tensors: int
+    size_bytes: float
+
+
+def traffic(problem: PartitionProblem, labels: Sequence[int]) -> list[Traffic]:
+    """Return what each device sends to each other one, the most bytes first, without pairs of no tensors."""
+    found: dict[tuple[int, int], tuple[int, float]] = {}
+    for _, tail, head, size in cut_tensors(problem.graph, labels):
+        tensors, size_bytes = found.get((tail, head), (0, 0.0))
+        found[tail, head] = (tensors + 1, size_bytes + size)
+    rows = [Traffic(*ends, *figures) for ends, figures in found.items()]
+    return sorted(rows, key=lambda row: (-row.size_bytes, -row.tensors, row.sender, row.receiver))
+
+
 def device_rows(problem: PartitionProblem, labels: Sequence[int], *, is_time: bool) -> list[DeviceRow]:
     """Return a row for each device; a tensor that goes to a device is counted once."""
     count = problem.devices.count
     weights = sums(problem.graph.node_weights, labels, count)
     memory = sums(problem.graph.memory_bytes, labels, count)
     sent, received = [0.0] * count, [0.0] * count
-    for _, tail, head, size in cut_tensors(problem.graph, labels):
-        sent[tail] += size
-        received[head] += size
+    for sender, receiver, _, size_bytes in traffic(problem, labels):
+        sent[sender] += size_bytes
+        received[receiver] += size_bytes
     compute, receive = stage_times(problem, labels) if is_time else (None, None)
     limits = problem.devices.memory_bytes
     return [

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.pages import TABLES, joined, page_style, script_json, template_environment
+from dse.base.pages import TABLE_PLOTS, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_count, format_duration_ns
-from dse.partition.files.results import DeviceRow, cost_text, gap
+from dse.partition.files.results import DeviceRow, cost_text, gap, traffic
 from dse.partition.graphs.sources.source import Source
 from dse.partition.page.levels import levels, readable
 from dse.partition.problem.problem import Partition, PartitionProblem
 
 TEMPLATES = Path(__file__).parent / "templates"
+_MOST_PAIRS = 1000  # of devices that are listed
 
 
 def render_page(
@@ -29,6 +30,7 @@ def render_page(
     """
     replicas = [row.replicas for row in rows]
     drawings = levels(source, problem.graph, found.labels)
+    pairs = traffic(problem, found.labels)
     environment = template_environment(TEMPLATES)
     environment.filters.update(
         duration=format_duration_ns, size=format_bytes, count=format_count, percent=lambda x: f"{100 * x:.2f}"
@@ -49,11 +51,13 @@ def render_page(
         gap=gap(found),
         rows=rows,
         fullest=max(rows, key=lambda row: row.memory_bytes),
+        pairs=pairs[:_MOST_PAIRS],
+        left_out=len(pairs[_MOST_PAIRS:]),
         step=step,
         levels=[f"{level.title} ({len(level.names)})" for level in drawings],
         level=readable(drawings),
         style=page_style(TEMPLATES / "partition.css"),
-        program=joined(TEMPLATES / "partition.js", TABLES),
+        program=joined(TEMPLATES / "partition.js", TABLE_PLOTS),
         data=script_json(data),
     )
 

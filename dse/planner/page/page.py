@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.pages import TABLES, joined, page_style, template_environment
+from dse.base.pages import TABLE_PLOTS, joined, page_style, template_environment
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count
 from dse.planner.durations import duration
@@ -85,7 +85,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         facts=_facts(data),
         command=shlex.join(map(str, data["provenance"].get("command", ()))),
         style=page_style(TEMPLATES / "plan.css"),
-        program=joined(TABLES),
+        program=joined(TABLE_PLOTS),
     )
 
 

@@ -1,17 +1,18 @@
-"""The page of subsets of the nodes, of all or of those worth it: a table with filters, and a heat map."""
+"""The page of subsets of the nodes, of all or of those worth it: a table with filters, and its plots."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.base.pages import TABLES, joined, page_style, template_environment
+from dse.base.pages import TABLE_PLOTS, joined, page_style, template_environment
 from dse.planner.page.page import TEMPLATES
 from dse.planner.questions.text import subsets_table
 
 # Columns whose cells are texts with units, and the figures by which they are sorted.
 _FIGURES = {"step": "step_ms", "tokens/s": "tokens_per_s", "run": "run_time_s"}
 _TEXTS = ("kept for", "plan")
+_HIGHEST = ("tokens/s", "effective %")
 
 
 def render_subsets(
@@ -44,8 +45,9 @@ def render_subsets(
             types=types,
             header=header[1:],
             figures=[name for name in header if name not in _TEXTS],
+            highest=_HIGHEST,
             rows=shown,
             style=page_style(TEMPLATES / "plan.css"),
-            program=joined(TABLES),
+            program=joined(TABLE_PLOTS),
         )
     )

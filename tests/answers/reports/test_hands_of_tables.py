@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chromium import Chromium
 
-from dse.base.pages import BASE_STYLE, TABLES, inlined, joined
+from dse.base.pages import BASE_STYLE, TABLE_PLOTS, inlined, joined
 
 ROWS = [("2", "1", 900, "900 µs"), ("2", "4", 1500, "1.5 ms"), ("4", "1", 1200, "1.2 ms")]
 ROWS += [("4", "4", 3000, "3 ms"), ("4", "4", 2000, "2 ms"), ("2", "4", 0, "–")]
@@ -27,7 +27,7 @@ def page(browser: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Chromiu
 <main><div class="scroll" aria-label="Plans"><table class="sorts" id="plans">
 <thead><tr><th>stages</th><th>tp</th><th>time</th><th>name</th></tr></thead><tbody>{rows}</tbody></table></div>
 <div data-heat-of="plans" data-across="tp" data-down="stages"></div></main>
-<script>{joined(TABLES)}</script>""",
+<script>{joined(TABLE_PLOTS)}</script>""",
         encoding="utf-8",
     )
     browser.open(file, width=390)

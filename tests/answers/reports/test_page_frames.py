@@ -149,6 +149,28 @@ def test_a_column_of_the_devices_colours_the_graph(browser: Chromium, pages: dic
     assert browser.problems == []
 
 
+def test_a_cell_of_the_traffic_shows_its_tensors_in_the_graph(
+    browser: Chromium, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["partition"])
+    picture = "document.getElementById('graph').toDataURL()"
+    before = browser.evaluate(picture)
+    sums = "[...document.querySelectorAll('[data-sums] .sum')].at(-1).textContent"
+    devices = "[...document.querySelectorAll('tr[data-mark]')].map((row) => Number(row.cells[7].dataset.of))"
+    assert float(browser.evaluate(sums).removesuffix(" MB")) == round(sum(browser.evaluate(devices)) / 1e6, 1)
+    cell = "document.querySelectorAll('[data-sums] td button')[1]"
+    browser.evaluate(f"{cell}.focus()")
+    browser.press("Enter", 13)
+    chosen = "document.querySelector('#traffic [aria-current]').dataset.pair"
+    assert browser.evaluate(f"{cell}.getAttribute('aria-label')").startswith(
+        "from {}, to {}, ".format(*browser.evaluate(chosen).split())
+    )
+    assert browser.evaluate(picture) != before
+    browser.evaluate("document.getElementById('reset').click()")
+    assert browser.evaluate(picture) == before
+    assert browser.problems == []
+
+
 def test_links_are_coloured_by_sends_or_by_how_busy_they_are(
     browser: Chromium, pages: dict[str, Path]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Pages of subsets of the nodes: the rows of the answer with their figures, filters and a heat map."""
+"""Pages of subsets of the nodes: the rows of the answer with their figures, filters and plots."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_subset_with_a_plan_is_a_sentence() -> None:
 
 
 @pytest.mark.skipif(found_chromium() is None, reason="no Chromium")
-def test_filters_and_the_heat_map_are_drawn(tmp_path: Path) -> None:
+def test_filters_and_plots_are_drawn(tmp_path: Path) -> None:
     file = tmp_path / "subsets.html"
     file.write_text(page(ENTRIES), encoding="utf-8")
     with Chromium(found_chromium() or "", tmp_path) as browser:
@@ -73,4 +73,9 @@ def test_filters_and_the_heat_map_are_drawn(tmp_path: Path) -> None:
         drawn = "document.querySelectorAll('[data-heat-of] canvas, [data-heat-of] table').length"
         assert browser.evaluate(drawn) >= 1
         assert browser.evaluate("document.querySelectorAll('details.screen').length") == 1
+        for kind, wanted in (("points", ["price/hour", "step", "A100"]), ("lines", ["step"])):
+            drawn = f"document.querySelector('[data-{kind}-of] canvas').clientWidth"
+            assert browser.evaluate(drawn) > 300
+            selects = f"[...document.querySelectorAll('[data-{kind}-of] select')].map((one) => one.value)"
+            assert browser.evaluate(selects) == wanted
         assert browser.problems == []

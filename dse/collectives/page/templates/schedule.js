@@ -1,5 +1,5 @@
 // Draws a schedule at a chosen time: the graph, the links over time, and what is still missing.
-import { AXIS, paintTimes, sharp } from "../../../base/pages/canvas.js";
+import { AXIS, paintTimes, redraws, sharp } from "../../../base/pages/canvas.js";
 import { Choice } from "../../../base/pages/choice.js";
 import { element } from "../../../base/pages/dom.js";
 import { inksOf, legendOf } from "../../../base/pages/inks.js";
@@ -14,7 +14,6 @@ const critical = new Set(data.critical);
 const STEPS = 1000;
 
 const duration = (ps) => durationOf(ps / 1000);
-const root = document.documentElement;
 
 // ---- colours: of sends by one of their figures, or of links by how busy they are
 const BUSY = "busy";
@@ -409,17 +408,8 @@ if (byId("chunk")) {
     draw();
   });
 }
-// Paper is light.
-for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) {
-  addEventListener(when, () => {
-    root.classList.toggle("light", isLight);
-    inks = null;
-    lanesPicture = null;
-    draw();
-  });
-}
 window.addEventListener("resize", () => { lanesPicture = null; draw(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { inks = null; lanesPicture = null; draw(); });
+redraws(() => { inks = null; lanesPicture = null; draw(); });
 byId("rows").textContent = perLink
   ? `A row per link (${data.sources.length}), coloured while it is held; the critical path is outlined.`
   : allRows.length ? "A row per link, or per node where there are many links." : "There are too many links to draw each over time.";

@@ -1,22 +1,22 @@
 // Draws the levels of a partition, what runs when, and what is chosen in them.
-import { AXIS, paintTimes, sharp } from "../../../base/pages/canvas.js";
+import { AXIS, paintTimes, redraws, sharp } from "../../../base/pages/canvas.js";
 import { inkOn } from "../../../base/pages/inks.js";
 import { bytes as size, duration } from "../../../base/pages/numbers.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const root = document.documentElement;
 // The colour of a device: by the column of the table that was chosen, else one of a few in their order.
 const colour = device => css(`--mark-${device}`) || css(`--r${device % 6}`);
 
 const canvas = document.getElementById("graph"), what = document.getElementById("what"), hint = what.textContent;
 const WIDE = 150, HIGH = 26, STEP_X = 210, STEP_Y = 19;
-let level, view = { x: 0, y: 0, zoom: 1 }, only = "", wanted = "";
+let level, view = { x: 0, y: 0, zoom: 1 }, only = "", wanted = "", between = null, ends = new Set(); // two devices, and the boxes that one sends from and the other receives at
 const box = n => { const [layer, row] = level.places[n]; return [layer * STEP_X, row * STEP_Y, WIDE, HIGH]; };
 
 function choose(number) {
   level = data.levels[number];
   level.on = level.shares.map(shares => new Set(shares.map(share => share[0])));
+  show(between);
   whole();
 }
 
@@ -29,8 +29,14 @@ function whole() {
   draw();
 }
 
+const sends = ([a, b, , , cut]) => cut && level.on[a].has(between[0]) && level.on[b].has(between[1]);
+function show(pair) {
+  between = pair;
+  ends = new Set(between ? level.edges.filter(sends).flatMap(([a, b]) => [a, b]) : []);
+}
+
 function isDim(n) {
-  return (only !== "" && !level.on[n].has(Number(only))) || (wanted && !level.names[n].toLowerCase().includes(wanted));
+  return (between && !ends.has(n)) || (only !== "" && !level.on[n].has(Number(only))) || (wanted && !level.names[n].toLowerCase().includes(wanted));
 }
 
 function draw() {
@@ -38,11 +44,12 @@ function draw() {
   pen.translate(view.x, view.y);
   pen.scale(view.zoom, view.zoom);
   for (const crossing of [false, true]) {
-    for (const [a, b, , , cut] of level.edges) {
+    for (const edge of level.edges) {
+      const [a, b, , , cut] = edge;
       if (Boolean(cut) !== crossing) continue;
       const [ax, ay] = box(a), [bx, by] = box(b), from = ax + WIDE, middle = (from + bx) / 2;
       pen.strokeStyle = crossing ? bad : muted;
-      pen.globalAlpha = isDim(a) && isDim(b) ? 0.06 : crossing ? 0.9 : 0.35;
+      pen.globalAlpha = (between ? !sends(edge) : isDim(a) && isDim(b)) ? 0.06 : crossing ? 0.9 : 0.35;
       pen.lineWidth = (crossing ? 1.6 : 1) / Math.max(0.4, Math.min(1, view.zoom));
       pen.beginPath();
       pen.moveTo(from, ay + HIGH / 2);
@@ -110,7 +117,8 @@ canvas.addEventListener("keydown", event => {
 document.getElementById("level").addEventListener("change", event => choose(Number(event.target.value)));
 document.getElementById("only").addEventListener("change", event => { only = event.target.value; draw(); });
 document.getElementById("find").addEventListener("input", event => { wanted = event.target.value.toLowerCase(); draw(); });
-document.getElementById("reset").addEventListener("click", whole);
+document.getElementById("reset").addEventListener("click", () => { show(null); whole(); });
+document.addEventListener("chosen", event => { show(event.target.dataset.pair?.split(" ").map(Number) ?? null); draw(); });
 
 const step = document.getElementById("step"), ROW = 24;
 function drawStep() {
@@ -147,9 +155,6 @@ function drawAll() {
 }
 addEventListener("resize", drawAll);
 document.addEventListener("inked", drawAll);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) { // paper is light
-  addEventListener(when, () => { root.classList.toggle("light", isLight); drawAll(); });
-}
+redraws(drawAll);
 choose(data.level);
 drawAll();

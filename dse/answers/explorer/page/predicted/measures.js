@@ -1,5 +1,6 @@
 // The figures by which plots and tables place, colour and sort plans: axes that vary, and what was predicted.
 import { said } from "../../../../base/pages/filters.js";
+import { short } from "../../../../base/pages/inks.js";
 import { bytes, count, duration, percent } from "../../../../base/pages/numbers.js";
 import { figuresOf } from "./run_measures.js";
 
@@ -46,19 +47,19 @@ function measuresOf(frame) {
   return [TIME, ...ofRun, PEAK, ...frame.varying.map(ofAxis), ...OTHERS, binds, ...parts];
 }
 
-/** Reads a measure at rows, in the unit in which plots show it. */
-function readerOf(measure, frame) {
-  const at = measure.at(frame);
-  return (row) => at(row) * measure.scale;
+/** The measures as plots take them; words and axes have a place for each value. */
+function plottedOf(frame) {
+  return measuresOf(frame).map((measure) => {
+    const { name, title, unit, scale, said: say, isAxis, isName, isNumber, values, names } = measure;
+    const list = isName ? names : isAxis ? values : null;
+    const places = list && (isNumber ? list : list.map((_, index) => index));
+    const at = measure.at(frame);
+    const written = (value) => `${short(value)}${unit ? ` ${unit}` : ""}`;
+    return {
+      name, title, heading: unit ? `${title}, ${unit}` : title, places,
+      read: (row) => at(row) * scale, say: places ? say : (value) => String(short(value)), sayInk: places ? say : written,
+    };
+  });
 }
 
-/** The values of a measure at rows, as plots show them. */
-function gathered(rows, read) {
-  const found = new Float64Array(rows.length);
-  for (let index = 0; index < rows.length; index += 1) found[index] = read(rows[index]);
-  return found;
-}
-
-const titleOf = ({ title, unit }) => (unit ? `${title}, ${unit}` : title);
-
-export { TIME, PEAK, PART_WORDS, gathered, measuresOf, ofAxis, readerOf, titleOf };
+export { TIME, PEAK, PART_WORDS, measuresOf, plottedOf };

@@ -1,7 +1,8 @@
 // The plans as a table: every column always, sorted by any of them, a page of rows at a time.
 import { element, scroll } from "../../../../base/pages/dom.js";
 import * as dom from "../../../../base/pages/dom.js";
-import { gathered, measuresOf } from "./measures.js";
+import { gathered } from "../../../../base/pages/plot_canvas.js";
+import { measuresOf } from "./measures.js";
 
 const ROWS = 20;
 

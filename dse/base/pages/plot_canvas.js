@@ -1,5 +1,5 @@
-// A drawing with axes: as wide as its place, sharp, with ticks and names; points are placed by scales.
-import { element } from "../../../../base/pages/dom.js";
+// A drawing with axes: as wide as its place, sharp, with ticks and names; points are placed by scales of values.
+import { element } from "./dom.js";
 
 const WIDE = 30; // a range of so many times is drawn logarithmically
 
@@ -13,6 +13,13 @@ function ticksOf(low, high, isLog) {
   const wide = [1, 2, 5, 10].map((factor) => factor * step).find((each) => (high - low) / each <= 6);
   const found = [];
   for (let value = Math.ceil(low / wide) * wide; value <= high * (1 + 1e-9); value += wide) found.push(Number(value.toPrecision(12)));
+  return found;
+}
+
+/** The values of a measure at rows. */
+function gathered(rows, read) {
+  const found = new Float64Array(rows.length);
+  for (let index = 0; index < rows.length; index += 1) found[index] = read(rows[index]);
   return found;
 }
 
@@ -42,7 +49,7 @@ function scaleOf(numbers, { places = null } = {}) {
 
 class Canvas {
   constructor(label, height) {
-    this.canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": label });
+    this.canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": label, style: "display: block; width: 100%; height: 100%" });
     this.box = element("div", { class: "drawing", style: `height: ${height}px` }, this.canvas);
     this.height = height;
   }
@@ -60,9 +67,17 @@ class Canvas {
   }
 }
 
+/** A text that is at most so wide, cut at its end. */
+function fitted(drawn, text, room) {
+  let shown = text;
+  while (shown.length > 2 && drawn.measureText(shown).width > room) shown = `${shown.slice(0, -2).trimEnd()}…`;
+  return shown;
+}
+
 /** Draws two axes with their names; returns where points of values lie. */
 function drawAxes(drawn, { width, height }, color, x, y) {
-  const left = 58, right = 14, top = 24, bottom = 42;
+  const widest = y.scale.ticks.reduce((most, tick) => Math.max(most, drawn.measureText(y.say(tick)).width), 0);
+  const left = Math.max(58, Math.min(widest + 10, 0.35 * width)), right = 14, top = 24, bottom = 42;
   const [w, h] = [width - left - right, height - top - bottom];
   const at = { x: (value) => left + x.scale.at(value) * w, y: (value) => top + (1 - y.scale.at(value)) * h };
   drawn.lineWidth = 1;
@@ -75,7 +90,7 @@ function drawAxes(drawn, { width, height }, color, x, y) {
     drawn.lineTo(width - right, at.y(tick));
     drawn.stroke();
     drawn.fillStyle = color("muted");
-    drawn.fillText(y.say(tick), left - 6, at.y(tick));
+    drawn.fillText(fitted(drawn, y.say(tick), left - 10), left - 6, at.y(tick));
   }
   drawn.textAlign = "center";
   drawn.textBaseline = "top";
@@ -89,16 +104,17 @@ function drawAxes(drawn, { width, height }, color, x, y) {
     drawn.stroke();
     const text = x.say(tick);
     const half = drawn.measureText(text).width / 2;
-    if (place - half < lastEnd + 6) continue;
-    lastEnd = place + half;
+    const middle = Math.max(half, Math.min(place, width - half));
+    if (middle - half < lastEnd + 6) continue;
+    lastEnd = middle + half;
     drawn.fillStyle = color("muted");
-    drawn.fillText(text, place, height - bottom + 6);
+    drawn.fillText(text, middle, height - bottom + 6);
   }
   drawn.fillStyle = color("ink");
-  drawn.fillText(x.title + (x.scale.isLog ? ", logarithmic" : ""), left + w / 2, height - 16);
+  drawn.fillText(x.heading + (x.scale.isLog ? ", logarithmic" : ""), left + w / 2, height - 16);
   drawn.textAlign = "left";
-  drawn.fillText(y.title + (y.scale.isLog ? ", logarithmic" : ""), 4, 2);
+  drawn.fillText(y.heading + (y.scale.isLog ? ", logarithmic" : ""), 4, 2);
   return { ...at, left, right: width - right, top, bottom: height - bottom };
 }
 
-export { Canvas, drawAxes, scaleOf };
+export { Canvas, drawAxes, fitted, gathered, scaleOf };
