@@ -42,12 +42,12 @@ function mapped(place, hand) {
 function plotted(place, hand, Plot, words) {
   const { across, up, ink } = place.dataset;
   const measures = measuresOf(hand);
-  const best = measures.find(({ name }) => name === up) ?? measures[0];
+  const cost = (measures.find(({ name }) => name === up) ?? measures[0])?.read ?? (() => 0);
   const listed = (names) => (names ?? "").split("|");
   const plot = new Plot(place, { label: `${place.dataset.label} ${words}`, color, preferred: { x: listed(across), y: listed(up), ink: listed(ink) }, choose: (row) => hand.choose(row, { scrolls: false }) });
   hand.follow(({ kept, chosen }) => plot.update({
-    measures, axes: measures, rows: kept, selected: chosen, label: labelsOf(hand), cost: best?.read,
-    order: () => [...kept].sort((one, other) => compared(best.read(one), best.read(other))),
+    measures, axes: measures, rows: kept, selected: chosen, label: labelsOf(hand), cost,
+    order: () => [...kept].sort((one, other) => compared(cost(one), cost(other))),
   }));
   redraws(() => plot.draw());
 }
