@@ -76,7 +76,7 @@ def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[
     """
     if cap.size_bytes is None:
         return [None] * len(found), []
-    peaks = [_peaks(group.table) for group in found]
+    peaks = [group.table["peak_memory_bytes"].take(finished_points(group.table)) for group in found]
     untracked = [len(column) > 0 and column.null_count == len(column) for column in peaks]
     if not any(untracked):
         return [_size(group, cap) for group in found], [cap.note] if cap.note else []
@@ -102,10 +102,6 @@ def fitting_rows(table: pa.Table, memory_cap_bytes: int | None) -> pa.Table:
     if memory_cap_bytes is None:
         return table
     return table.filter(pc.less_equal(table["peak_memory_bytes"], memory_cap_bytes))
-
-
-def _peaks(table: pa.Table) -> pa.ChunkedArray:
-    return table["peak_memory_bytes"].take(finished_points(table))
 
 
 def _titles(found: Sequence[Group], untracked: Sequence[bool]) -> str:

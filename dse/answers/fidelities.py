@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.texts import any_text_has, combined, texts_of
-from dse.base.files import conf_folder
+from dse.base.files import conf_file, conf_names
 from dse.base.plain_data import read_yaml
 from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points import PREDICTION, SIMULATION, method_of_options
@@ -75,10 +75,10 @@ def _no_prediction(model: Mapping[str, Any]) -> str:
 def _predicted_models() -> dict[tuple[Any, ...], list[str]]:
     """The models of conf/model whose fidelity is realistic, by their shapes."""
     found: dict[tuple[Any, ...], list[str]] = {}
-    for path in sorted((conf_folder() / "model").glob("*.yaml")):
-        values = read_yaml(path)
+    for name in conf_names("model"):
+        values = read_yaml(conf_file("model", name))
         if values.get("fidelity") == "realistic":
-            found.setdefault(tuple(values.get(name) for name in _SHAPE), []).append(path.stem)
+            found.setdefault(tuple(values.get(key) for key in _SHAPE), []).append(name)
     return found
 
 

@@ -68,7 +68,7 @@ def groups(table: pa.Table) -> list[Group]:
         rows = table.filter(pc.equal(codes, code))
         text = rows["model_spec"][0].as_py()
         shape = shapes.get("" if text is None else question_of(text), {})
-        order = [(str(type(value)), _sortable(value)) for value in shape.values()]
+        order = [(str(type(value)), sortable(value)) for value in shape.values()]
         found.append(((model, order, system, npus), Group(_title(model, system, npus, shape), rows)))
     found.sort(key=lambda entry: entry[0])
     return [group for _, group in found]
@@ -328,5 +328,6 @@ def _title(model: str, system: str, npus: int, shape: Mapping[str, Any]) -> str:
     return printable(title)  # a study may be anyone's
 
 
-def _sortable(value: Any) -> Any:
+def sortable(value: Any) -> Any:
+    """Return a value of a field so that values of one type have an order."""
     return shown(value) if isinstance(value, dict | list) else value

@@ -12,7 +12,7 @@ from dse.answers.conventions import mfu_conventions
 from dse.answers.curves import cap_curve, pareto_front
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import fidelity_of
-from dse.answers.groups import Group, describe_variants, groups, variant_fields, variant_of
+from dse.answers.groups import Group, describe_variants, groups, sortable, variant_fields, variant_of
 from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import AxisStudy, axis_studies, optima_of
 from dse.answers.selection import finished_points, rank_order
@@ -277,7 +277,7 @@ def _best_of_each(
     ordered = []
     for (system, options), indices in parts:
         values = {**fields.get(system, {}), **fields.get(options, {})}
-        order = [(name, type(value).__name__, _sortable(value)) for name, value in values.items()]
+        order = [(name, type(value).__name__, sortable(value)) for name, value in values.items()]
         ordered.append((order, system, options, indices))
     ordered.sort(key=lambda entry: entry[:3])
     listed = [indices for *_, indices in ordered[:_SHOWN_VARIANTS]]
@@ -308,10 +308,6 @@ def _best_row(table: pa.Table, memory_cap_bytes: int | None) -> tuple[pa.Table, 
             fastest = finished.filter(pc.equal(walls, pc.min(walls)))
             return fastest.take(rank_order(fastest)[:1]), fits
     return None
-
-
-def _sortable(value: Any) -> Any:
-    return shown(value) if isinstance(value, dict | list) else value
 
 
 def _title(group: Group, question: Question, values: Sequence[Any]) -> str:

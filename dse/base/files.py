@@ -13,6 +13,7 @@ import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from dse.base.errors import InputError
 from dse.base.signals import putting_away
@@ -42,6 +43,19 @@ def conf_names(group: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (conf_folder() / group).glob("*.yaml")))
 
 
+def conf_file(group: str, name: str) -> Path:
+    """Return the file of this name in a group of the configuration, whether it is there or not."""
+    return conf_folder() / group / f"{name}.yaml"
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a file is there; no file has a name that is too long or holds NUL."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 @contextlib.contextmanager
 def writing_to(path: Path) -> Iterator[None]:
     """Turn an OSError (read-only, disk full …) into an InputError that names the path and the cause."""
@@ -54,22 +68,33 @@ def writing_to(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def regular_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be read.
+
+    Raises:
+        InputError: it cannot be opened or read, or is a pipe or a device.
+    """
+    try:
+        with open(path, "rb", opener=_opened_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InputError(f"{path}: is a pipe or a device; it must be a regular file")
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def read_bytes(path: Path, most_bytes: int = 2**34) -> bytes:
     """Return the content of a regular file.
 
     Raises:
         InputError: the file cannot be read, is a pipe or a device, or has more than `most_bytes`.
     """
-    try:
-        with open(path, "rb", opener=_opened_at_once) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"{path}: is a pipe or a device; it must be a regular file")
-            if status.st_size > most_bytes:
-                raise InputError(f"{path}: has {status.st_size} bytes; at most {most_bytes} are allowed")
-            return file.read(status.st_size)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with regular_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise InputError(f"{path}: has {size} bytes; at most {most_bytes} are allowed")
+        return file.read(size)
 
 
 def _opened_at_once(path: str, flags: int) -> int:

@@ -28,6 +28,11 @@ def whole_number(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
+def powers_of_two(most: int) -> list[int]:
+    """Return 1, 2, 4 and so on, up to `most`."""
+    return [1 << bit for bit in range(most.bit_length())]
+
+
 def exact_decimal(text: str, *, where: str) -> Fraction:
     """Return the exact value of a decimal such as `12`, `-0.5`, `.5` or `1e-9`.
 

@@ -32,6 +32,16 @@ def shortened(text: str, most: int = 300) -> str:
     return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][:100]}…{word[0][-20:]}", text)
 
 
+def cut(text: str, most: int = 60) -> str:
+    """Return a text of at most so many characters, the last of which then says that there are more."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(text: object) -> str:
+    """Return a text with single blanks for line ends and several blanks."""
+    return " ".join(str(text).split())
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with what it counts: 1 stage, 2 stages; `several` where an s does not make it so."""
     return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dse.base.command_lines import MANY, CommandLine, Option
 from dse.base.errors import InputError
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
         if not each.is_converged:
             print_notes([f"{each.owner.name}: the search ended before it came to rest"])
     if "--json" in arguments.options:
-        print_json([_plain(each) for each in found])
+        print_json([{**asdict(each), "summary": each.summary} for each in found])
     else:
         from dse.prediction.accuracy.output import calibration_text
 
@@ -201,7 +201,3 @@ def _write(found: Calibration, path: Path, source: Path, present: Mapping[str, f
     from dse.prediction.calibration.constant_files import calibrated_text
 
     write_output(path, calibrated_text(read_text(source), found, present).encode(), "-o")
-
-
-def _plain(found: Calibration) -> dict[str, Any]:
-    return {**asdict(found), "summary": found.summary}

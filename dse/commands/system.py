@@ -70,14 +70,14 @@ def main(arguments: Arguments) -> int:
 def _known_text(word: str, path: Path) -> str | None:
     """The drawing of a graph, or of what conf/system or conf/cluster has or could have; None for others."""
     from dse.answers.drawn_machines import cluster_text, graph_text, system_text
-    from dse.base.files import conf_folder
+    from dse.base.files import conf_file
     from dse.base.plain_data import read_yaml
     from dse.inputs.machines.kinds import YAML, kind_of
     from dse.inputs.networks.csv import read_link_graph
 
     if path.suffix == ".csv":
         return graph_text(path.name, read_link_graph(path))
-    is_cluster = (conf_folder() / "cluster" / f"{word}.yaml").is_file() and "/" not in word
+    is_cluster = conf_file("cluster", word).is_file() and "/" not in word
     if path.suffix in YAML and path.is_file():
         kind = kind_of(read_yaml(path))
         if not kind:

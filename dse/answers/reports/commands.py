@@ -85,16 +85,14 @@ class Commands:
 
     def _base(self, model: str, system: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         """The groups of conf/ with these names, or the default ones, and what they are."""
-        from dse.base.files import conf_folder
+        from dse.base.files import conf_file
         from dse.studies.config import compose_config
         from dse.studies.points.inputs import model_json, system_json
 
         chosen = [
             f"{group}={name}"
             for group, name in (("system", system), ("model", model))
-            if _BARE.fullmatch(name)
-            and "/" not in name
-            and (conf_folder() / group / f"{name}.yaml").is_file()
+            if _BARE.fullmatch(name) and "/" not in name and conf_file(group, name).is_file()
         ]
         key = (model, system)
         if key not in self._bases:

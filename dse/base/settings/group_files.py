@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_file, conf_folder, conf_names
 from dse.base.plain_data import read_yaml
 from dse.base.record_files import yaml_values
 from dse.base.records import unknown_field
@@ -21,8 +21,8 @@ def files_of_group(group: str, schema: type) -> Iterator[tuple[str, dict[str, An
     Raises:
         InputError: a file cannot be read.
     """
-    for path in sorted((conf_folder() / group).glob("*.yaml")):
-        yield path.stem, file_of_group(group, schema, path)
+    for name in conf_names(group):
+        yield name, file_of_group(group, schema, conf_file(group, name))
 
 
 def file_of_group(group: str, schema: type, path: Path) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def symmetric_bounds(view: View, group: Translations) -> Iterator[Bound]:
     for outer in boxes:
         if view.deadline.is_over:
             return
-        for inner in boxes if shared else [_point(group), outer]:
+        for inner in boxes if shared else [_box(group, (False,) * len(group.sizes)), outer]:
             if not any(i and not o for i, o in zip(inner.free, outer.free, strict=True)):
                 yield from _of_boxes(view, group, outer, inner, cut, window)
     if view.problem.collective.name == "all_to_all":
@@ -57,10 +57,6 @@ def _boxes(group: Translations) -> Iterator[_Box]:
         }
         if len(free) < len(group.sizes):
             yield _box(group, tuple(place in free for place in range(len(group.sizes))))
-
-
-def _point(group: Translations) -> _Box:
-    return _box(group, (False,) * len(group.sizes))
 
 
 def _box(group: Translations, free: tuple[bool, ...]) -> _Box:

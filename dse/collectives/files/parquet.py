@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+from dse.base.texts import one_line
 from dse.collectives.files.content import (
     ScheduleFile,
     fraction_of,
@@ -79,7 +80,7 @@ def read_schedule_parquet(path: Path) -> ScheduleFile:
         columns = {name: table[name].cast(pa.int64()).to_numpy() for name in _INTEGERS}
         adds = table["reduce"].cast(pa.bool_()).to_numpy() if "reduce" in table.column_names else None
     except (OSError, KeyError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as Parquet of a schedule: {_line(error)}") from None
+        raise InputError(f"{path}: cannot be read as Parquet of a schedule: {one_line(error)}") from None
     if any(table[name].null_count for name in table.column_names):
         raise InputError(f"{path}: has empty cells; every send has all columns")
     reduce = np.zeros(len(table), dtype=np.bool_) if adds is None else adds.astype(np.bool_)
@@ -91,7 +92,7 @@ def read_schedule_parquet(path: Path) -> ScheduleFile:
     try:
         return _with_metadata(sends, metadata)
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: its metadata cannot be read: {_line(error)}") from None
+        raise InputError(f"{path}: its metadata cannot be read: {one_line(error)}") from None
 
 
 def _with_metadata(sends: SendTable, metadata: Mapping[bytes, bytes]) -> ScheduleFile:
@@ -123,7 +124,3 @@ def _graph(metadata: Mapping[bytes, bytes], npus: int) -> LinkGraph:
     if len(kinds) != len(graph.kinds):
         raise ValueError("the topology and its kinds of links differ")
     return replace(graph, kinds=tuple(kinds))
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -148,8 +148,7 @@ class _Run(Order):
         (source,) = op.sources[:1]
         self._move(number, number, [source._replace(gpus=(gpu,)) for gpu in source.gpus], op.targets[:1])
 
-    def _gstore(self, number: int, op: Operation) -> None:
-        self._move(number, number, op.sources[:1], op.targets[:1])
+    _gstore = _copy
 
     def _ppkt(self, number: int, op: Operation) -> None:
         for source, target in zip(op.sources, op.targets, strict=False):

@@ -149,12 +149,7 @@ def _resolved(file: AcceleratorFile, path: Path, borrowers: tuple[str, ...] = ()
 
 def _carried_over(file: AcceleratorFile, other: Accelerator, own: Mapping[str, float]) -> str:
     """Whose shares a type has, and which of them are its own."""
-    is_in_fit = file.name in _words(other)
+    is_in_fit = file.name in other.calibration.replace(",", " ").split()
     known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
     except_own = f" but for {', '.join(own)}" if own else ""
     return f"carried over from {other.name}{except_own}: {known}"
-
-
-def _words(found: Accelerator) -> list[str]:
-    """The words for what a type was fitted to: `dse calibrate` names the types."""
-    return found.calibration.replace(",", " ").split()

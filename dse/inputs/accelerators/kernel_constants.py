@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder, conf_names
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
@@ -158,12 +158,7 @@ def kernel_constants(name: str, key: str = "kernels") -> KernelConstants:
 
 @functools.cache
 def _of_conf(name: str) -> KernelConstants:
-    return _read(kernel_path(name))
-
-
-def kernel_path(name: str) -> Path:
-    """Return the file of conf/kernels of an accelerator type."""
-    return conf_folder() / "kernels" / f"{name}.yaml"
+    return _read(conf_file("kernels", name))
 
 
 def _read(path: Path) -> KernelConstants:

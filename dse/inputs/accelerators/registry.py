@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder, conf_names
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.records import converted, unknown_field
 from dse.base.suggestions import unknown
@@ -73,7 +73,7 @@ def found_file(name: str, key: str) -> tuple[AcceleratorFile, Path]:
         InputError: no such type, or a file with an unknown, missing or impossible key.
     """
     if (found := shipped_name(name)) is not None:
-        return _of_conf(found), _path(found)
+        return _of_conf(found), conf_file("accelerator", found)
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():
@@ -108,11 +108,7 @@ def _names() -> dict[str, str]:
 
 @functools.cache
 def _of_conf(name: str) -> AcceleratorFile:
-    return _read(_path(name))
-
-
-def _path(name: str) -> Path:
-    return conf_folder() / "accelerator" / f"{name}.yaml"
+    return _read(conf_file("accelerator", name))
 
 
 def _read(path: Path) -> AcceleratorFile:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from dse.base.files import conf_folder
+from dse.base.files import conf_file
 from dse.base.record_files import yaml_record
 from dse.inputs.accelerators.accelerator import accelerator
 from dse.inputs.accelerators.cluster import Cluster, TierSpec, cluster
@@ -29,7 +29,7 @@ def cluster_file(name: str | Path) -> ClusterFile:
     Raises:
         InputError: the file is missing, or does not describe a cluster.
     """
-    path = name if isinstance(name, Path) else conf_folder() / "system" / f"{name}.yaml"
+    path = name if isinstance(name, Path) else conf_file("system", name)
     return yaml_record(path, ClusterFile, "system")
 
 

@@ -65,9 +65,5 @@ class Building:
         rest = [number for number, device in enumerate(self.devices) if device.kind != GPU]
         place = {number: at for at, number in enumerate([*gpus, *rest])}
         devices = tuple(self.devices[number] for number in (*gpus, *rest))
-        links = tuple(replace(link, ends=_placed(link, place)) for link in self.links)
+        links = tuple(replace(link, ends=(place[link.ends[0]], place[link.ends[1]])) for link in self.links)
         return Machine(name, form, devices, links, tuple(self.notes))
-
-
-def _placed(link: Link, place: dict[int, int]) -> tuple[int, int]:
-    return place[link.ends[0]], place[link.ends[1]]

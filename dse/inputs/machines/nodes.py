@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_values
 from dse.base.settings import check_choice
 from dse.base.texts import excerpt
@@ -86,9 +86,8 @@ def _file(name: str) -> Path:
     """
     path = Path(name).expanduser()
     if "/" not in name and path.suffix not in YAML:
-        folder = conf_folder() / "system"
-        check_choice(f"{PREFIX}system", name, sorted(file.stem for file in folder.glob("*.yaml")))
-        path = folder / f"{name}.yaml"
+        check_choice(f"{PREFIX}system", name, conf_names("system"))
+        path = conf_file("system", name)
     if not yaml_values(path, "system").get("tiers"):
         raise InputError(
             f"{PREFIX}system={excerpt(name)}: has no tiers; a node is one of a system with tiers, such as "

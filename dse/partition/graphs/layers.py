@@ -138,7 +138,7 @@ class Layers:
                 f"the fullest stage needs {format_bytes(self.memory_bytes + value[0])} of each NPU, which "
                 f"has {format_bytes(self.memory_bytes)}; try strategy.tp, strategy.zero or strategy.recompute"
             )
-        labels = _labels(best)
+        labels = tuple(stage for stage, count in enumerate(best) for _ in range(count))
         cost = evaluate(problem, labels)
         is_optimal = found.optimal and cost <= found.cost * (1 + PARTITION_SLACK)
         return replace(found, labels=labels, cost=cost, optimal=is_optimal, notes=(*found.notes, note))
@@ -163,10 +163,6 @@ def _counts(labels: Sequence[int], stages: int) -> Counts:
     for label in labels:
         counts[label] += 1
     return tuple(counts)
-
-
-def _labels(counts: Counts) -> tuple[int, ...]:
-    return tuple(stage for stage, count in enumerate(counts) for _ in range(count))
 
 
 def _filled(counts: Counts) -> Counts:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.tables import table
-from dse.base.texts import counted, printable
+from dse.base.texts import counted, cut, printable
 from dse.base.units import format_count, format_duration_ns
 from dse.planner.durations import duration
 from dse.planner.problem.steps import way_text
@@ -128,16 +128,12 @@ def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
             f"{100 * (plan['cost_ms'] / best_ms - 1):.2f}",
             str(plan["batches"]),
             ",".join(plan["types"]),
-            _shortened(groups_text(plan)),
-            _shortened(",".join(map(str, plan["partition"]))),
+            cut(groups_text(plan)),
+            cut(",".join(map(str, plan["partition"]))),
         )
         for place, plan in enumerate(ranking, 1)
     ]
     return table(("plan", "step", "% longer", "batches", "types", "stages", "layers from"), rows)
-
-
-def _shortened(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _counts(hosts: Sequence[Sequence[Any]]) -> str:

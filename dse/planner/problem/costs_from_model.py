@@ -8,11 +8,12 @@ of their own. Memories are activations alone; planners add weights, gradients an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.numbers import powers_of_two
 from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters
@@ -62,8 +63,8 @@ def model_profiles(
             raise InputError(f"type {type_} has no accelerator; costs=model needs one of conf/accelerator")
         found = Accelerator.named(accelerators[type_], f"accelerator of {type_}")
         node = _node_of(mixed, type_)
-        for tp in _powers(min(max_tp, mixed.gpus)):
-            for batch in _powers(max_batch):
+        for tp in powers_of_two(min(max_tp, mixed.gpus)):
+            for batch in powers_of_two(max_batch):
                 profile = _profile(model, found, node, tp, batch, sequence_parallel)
                 if profile is None:
                     break  # of this degree none fits
@@ -101,13 +102,6 @@ def parameter_bytes(model: ModelSpec) -> tuple[float, ...]:
 
 def _kinds(model: ModelSpec) -> list[LayerKind]:
     return [kind for kind, count in layer_kinds(model) for _ in range(count)]
-
-
-def _powers(most: int) -> Iterable[int]:
-    value = 1
-    while value <= most:
-        yield value
-        value *= 2
 
 
 def _node_of(mixed: MixedCluster, type_: str) -> Host:

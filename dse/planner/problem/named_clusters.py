@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder, conf_names
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record, yaml_values
 from dse.base.settings import check_choice
 from dse.base.settings.grammar import change
@@ -101,9 +101,9 @@ def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
 
 def _path(name: str) -> Path:
     if name in cluster_names():
-        return conf_folder() / "cluster" / f"{name}.yaml"
+        return conf_file("cluster", name)
     if name in cluster_systems():
-        return conf_folder() / "system" / f"{name}.yaml"
+        return conf_file("system", name)
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():

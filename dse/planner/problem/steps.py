@@ -142,7 +142,7 @@ def way_words(plan: Plan) -> str:
     found = []
     for axis in AXES:
         value = getattr(plan, axis.name)
-        if value != _default(axis.name):
+        if value != (1 if axis.name == "micro_batch" else AXIS[axis.name].default):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             found.append(f"{axis.name}={text}")
     return " ".join(found)
@@ -186,10 +186,6 @@ def way_of(words: str) -> Plan:
                 f"way '{excerpt(words)}': {name} is '{excerpt(text)}'; it must be a {kind.__name__}"
             )
     return Plan(**values)
-
-
-def _default(name: str) -> Any:
-    return 1 if name == "micro_batch" else AXIS[name].default
 
 
 def _joining(cluster: str, gpus: int) -> str:

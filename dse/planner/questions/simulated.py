@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.base.tables import table
-from dse.base.texts import counted
+from dse.base.texts import counted, cut
 from dse.planner.durations import difference, duration
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.questions.bottleneck import groups_text
@@ -64,7 +64,7 @@ def simulated_lines(entry: Mapping[str, Any]) -> list[str]:
                 "-" if price_ms is None else duration(price_ms),
                 "-" if price_ms is None else f"{100 * (one['step_ms'] / price_ms - 1):.2f}",
                 str(one["by_price"]),
-                _short(groups_text(one["plan"])),
+                cut(groups_text(one["plan"]), 48),
                 one["short_of_memory"] or ", ".join(f"{name} {difference(ms)}" for name, ms in effects),
             )
         )
@@ -78,7 +78,3 @@ def simulated_lines(entry: Mapping[str, Any]) -> list[str]:
         f"not simulated: {reason} ({counted(count, 'plan')})" for reason, count in entry["left_out"].items()
     ]
     return lines
-
-
-def _short(text: str, most: int = 48) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

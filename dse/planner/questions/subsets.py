@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.numbers import powers_of_two
 from dse.planner.files.records import price_of_step
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.plan import PlanResult
@@ -120,7 +121,7 @@ def subsets(problem: PlanProblem, *, every: bool) -> list[dict[str, int]]:
     counts = []
     for kind in node_kinds(cluster).values():
         most = sum(kind_of(host) == kind for host in cluster.hosts)
-        counts.append(list(range(most + 1)) if every else sorted({0, most, *_doubling(most)}))
+        counts.append(list(range(most + 1)) if every else sorted({0, most, *powers_of_two(most)}))
     total = 1
     for own in counts:
         total *= len(own)
@@ -129,13 +130,6 @@ def subsets(problem: PlanProblem, *, every: bool) -> list[dict[str, int]]:
         raise InputError(f"there are {total} subsets of nodes; at most {MOST_SUBSETS} are planned: {less}")
     names = list(node_kinds(cluster))
     return [dict(zip(names, chosen, strict=True)) for chosen in itertools.product(*counts) if any(chosen)]
-
-
-def _doubling(most: int) -> Iterator[int]:
-    count = 1
-    while count <= most:
-        yield count
-        count *= 2
 
 
 def solve_subsets(

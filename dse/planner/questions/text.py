@@ -66,7 +66,7 @@ def subsets_table(entries: Sequence[Mapping[str, Any]]) -> tuple[list[str], list
             (
                 _nodes(entry["nodes"]),
                 "none found" if entry["step_ms"] is None else duration(entry["step_ms"]),
-                *[_tokens(entry)] * has_tokens,
+                *["-" if entry["tokens_per_s"] is None else format_count(entry["tokens_per_s"])] * has_tokens,
                 _gap(entry),
                 _or_dash(entry["price_per_hour"], 1, 2),
                 _or_dash(entry["price_per_step"], 1000, 3),
@@ -208,10 +208,6 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 def _plan(plan: Mapping[str, Any]) -> str:
     text = f"{','.join(plan['types'])}: {groups_text(plan)}, {plan['batches']} batches"
     return text if len(text) <= 70 else f"{text[:69]}…"
-
-
-def _tokens(entry: Mapping[str, Any]) -> str:
-    return "-" if entry["tokens_per_s"] is None else format_count(entry["tokens_per_s"])
 
 
 def _gap(entry: Mapping[str, Any]) -> str:

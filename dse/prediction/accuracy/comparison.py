@@ -12,6 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 from dse.base.errors import DseError
+from dse.base.texts import one_line
 from dse.inputs.accelerators import accelerator
 from dse.prediction.intervals.interval import Interval, interval_of
 from dse.prediction.intervals.kinds import Kind, kind_of
@@ -120,7 +121,7 @@ def compare(
 def _together(row: MeasuredRow, case: Case | None, found: Figures | str) -> Compared:
     """Return a row that was predicted in a batch."""
     if case is None or isinstance(found, str):
-        return Compared(row, _reason(str(found)))
+        return Compared(row, one_line(found))
     return Compared(
         row,
         predicted_s=found.step_s,
@@ -138,11 +139,11 @@ def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> 
     except _OutOfTimeError:
         return Compared(row, f"took longer than the limit of {limit_s:g} s")
     except DseError as error:
-        return Compared(row, _reason(str(error)) or type(error).__name__)
+        return Compared(row, one_line(error) or type(error).__name__)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        return Compared(row, f"{_BUG}: {type(error).__name__} in {place}: {' '.join(str(error).split())}")
+        return Compared(row, f"{_BUG}: {type(error).__name__} in {place}: {one_line(error)}")
     return Compared(
         row,
         predicted_s=prediction.step_s,
@@ -151,10 +152,6 @@ def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> 
         assumed=assumed,
         kind=None if prediction.interval is None else prediction.interval.kind,
     )
-
-
-def _reason(text: str) -> str:
-    return " ".join(text.split())
 
 
 class _OutOfTimeError(BaseException):

@@ -18,16 +18,16 @@ def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str
     accelerator, those that were not fitted too. A type with the constants of another keeps these but for
     those that it had of its own and those that are fitted.
     """
-    fitted = {"calibration": _quoted(calibration.summary)}
+    fitted = {"calibration": quoted(calibration.summary)}
     if calibration.uncertainty:
-        fitted = {"uncertainty": _flow(calibration.uncertainty), **fitted}
+        fitted = {"uncertainty": flow(calibration.uncertainty, 6), **fitted}
     if calibration.owner.is_framework:
         constants = {name: f"{value:g}" for name, value in calibration.values.items()}
         return with_keys(text, {**constants, **fitted}, without=["uncertainty"])
     keys = yaml_data(text, "the file of the accelerator")
     if "efficiency_of" in keys:
         efficiency = keys.get("efficiency", {})
-    constants = {"efficiency": _flow({**efficiency, **calibration.values})}
+    constants = {"efficiency": flow({**efficiency, **calibration.values}, 6)}
     fitted["fitted_kinds"] = f"[{', '.join(calibration.kinds)}]"
     return with_keys(text, {**constants, **fitted}, without=["uncertainty"])
 
@@ -60,11 +60,13 @@ def file_keys(path: Path) -> dict[str, Any]:
     return values
 
 
-def _flow(values: Mapping[str, float | None]) -> str:
+def flow(values: Mapping[str, float | None], digits: int) -> str:
+    """Return the numbers that are known, by name, as YAML on one line."""
     given = [(name, value) for name, value in values.items() if value is not None]
-    return "{" + ", ".join(f"{name}: {value:.6g}" for name, value in given) + "}"
+    return "{" + ", ".join(f"{name}: {value:.{digits}g}" for name, value in given) + "}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as YAML on one line."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_file
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
@@ -46,7 +46,7 @@ class Subject:
         found = accelerator(name)
         own = Path(name).expanduser()
         is_own = "/" in name or name.endswith((".yaml", ".yml"))
-        return cls(found, own if is_own else _file(found.name), is_own)
+        return cls(found, own if is_own else shipped_path(Owner(found.name)), is_own)
 
     @property
     def names(self) -> set[str]:
@@ -181,8 +181,4 @@ def present_constants(owner: Owner) -> dict[str, float]:
 
 def shipped_path(owner: Owner) -> Path:
     """Return the file of conf/ that describes an owner."""
-    return conf_folder() / ("framework" if owner.is_framework else "accelerator") / f"{owner.name}.yaml"
-
-
-def _file(name: str) -> Path:
-    return shipped_path(Owner(name))
+    return conf_file("framework" if owner.is_framework else "accelerator", owner.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder
+from dse.base.files import conf_file, conf_names
 from dse.base.settings.group_files import file_of_group, merged
 from dse.base.suggestions import unknown
 from dse.inputs.models import ModelSpec
@@ -71,7 +71,7 @@ def model_values(name: str) -> dict[str, Any]:
                 f"model is '{name}', which conf/model lacks", name, known, "give a file: model=config.json"
             )
         )
-    return file_of_group("model", ModelSchema, conf_folder() / "model" / f"{found}.yaml")
+    return file_of_group("model", ModelSchema, conf_file("model", found))
 
 
 def model_from(values: dict[str, Any]) -> ModelSpec:
@@ -92,4 +92,4 @@ def _letters(name: str) -> str:
 
 @functools.cache
 def _models() -> dict[str, str]:
-    return {_letters(path.stem): path.stem for path in (conf_folder() / "model").glob("*.yaml")}
+    return {_letters(name): name for name in conf_names("model")}

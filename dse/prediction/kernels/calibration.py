@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dse.base.errors import InputError
-from dse.base.files import read_text
+from dse.base.files import conf_file, read_text
 from dse.base.tables import table as aligned_table
 from dse.base.texts import printable
-from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants, kernel_path
+from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants
 from dse.inputs.accelerators.registry import found_file
 from dse.prediction.kernels.constants_file import constants_text
 from dse.prediction.kernels.fits import LEAST_ROWS, PART_OF, KernelFit, fitted
@@ -36,7 +36,7 @@ class KernelCalibration:
 
     def file_text(self, source: Path | None) -> str:
         """Return the file `source`, by default that of conf/kernels, with these constants."""
-        text = read_text(kernel_path(self.constants.name) if source is None else source)
+        text = read_text(conf_file("kernels", self.constants.name) if source is None else source)
         names = ", ".join(path.name for path in self.paths)
         parts = {PART_OF[each.law] for each in self.fits}
         return constants_text(text, self.constants, parts, f"fitted to {names} with dse calibrate")

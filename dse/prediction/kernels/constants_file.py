@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants
-from dse.prediction.calibration.constant_files import with_keys
+from dse.prediction.calibration.constant_files import flow, quoted, with_keys
 
 
 def constants_text(text: str, constants: KernelConstants, fitted: Iterable[str], source: str) -> str:
@@ -27,21 +27,9 @@ def constants_text(text: str, constants: KernelConstants, fitted: Iterable[str],
 
 def _block(values: Mapping[str, Any]) -> str:
     if any(isinstance(value, dict) for value in values.values()):
-        return "".join(f"\n  {_key(name)}: {flow(value)}" for name, value in values.items())
-    return flow(values)
+        return "".join(f"\n  {_key(name)}: {flow(value, 4)}" for name, value in values.items())
+    return flow(values, 4)
 
 
 def _key(name: str) -> str:
     return f'"{name}"' if name.isdecimal() else name
-
-
-def flow(values: Mapping[str, float | None]) -> str:
-    """Return the numbers that are known, by name, as YAML on one line."""
-    given = [(name, value) for name, value in values.items() if value is not None]
-    return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in given) + "}"
-
-
-def quoted(text: str) -> str:
-    """Return a text as YAML on one line."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

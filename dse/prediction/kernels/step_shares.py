@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from dse.inputs.accelerators.accelerator import CALIBRATED_BY_USER, Accelerator
 from dse.inputs.accelerators.efficiency import Efficiency
 from dse.inputs.accelerators.kernel_constants import KernelConstants
-from dse.prediction.calibration.constant_files import with_keys
-from dse.prediction.kernels.constants_file import flow, quoted
+from dse.prediction.calibration.constant_files import flow, quoted, with_keys
 from dse.prediction.kernels.sustained import sustained_share
 
 BACKWARD_ATTENTION = 1.25
@@ -62,8 +61,8 @@ def accelerator_text(
     """
     others = f"; others {present.calibration}" if present.calibration else ""
     calibration = f"{CALIBRATED_BY_USER}: {', '.join(changed)} by {files}{others}"
-    lines = {"efficiency": flow(asdict(efficiency)), "calibration": quoted(calibration)}
+    lines = {"efficiency": flow(asdict(efficiency), 4), "calibration": quoted(calibration)}
     uncertainty = {name: value for name, value in present.uncertainty.items() if name not in changed}
     if uncertainty:
-        lines["uncertainty"] = flow(uncertainty)
+        lines["uncertainty"] = flow(uncertainty, 4)
     return with_keys(text, lines, without=["efficiency_of", "uncertainty"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder, conf_names
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
@@ -121,7 +121,7 @@ def reliability_named(name: str) -> Reliability:
     if name not in known:
         listing = f"conf/{GROUP} has {', '.join(known)}; or name a YAML file"
         raise InputError(unknown(f"{GROUP} is '{excerpt(name)}', which is unknown", name, known, listing))
-    return yaml_record(conf_folder() / GROUP / f"{name}.yaml", Reliability, GROUP)
+    return yaml_record(conf_file(GROUP, name), Reliability, GROUP)
 
 
 def reliability_names() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.files import conf_folder, conf_names
+from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
@@ -87,7 +87,7 @@ def framework_named(name: str) -> Framework:
         InputError: there is none of this name, or the file has an unknown, missing or impossible key.
     """
     if name in framework_names():
-        return yaml_record(framework_path(name), Framework, "framework")
+        return yaml_record(conf_file("framework", name), Framework, "framework")
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():
@@ -101,8 +101,3 @@ def framework_named(name: str) -> Framework:
 def framework_names() -> tuple[str, ...]:
     """The names of the files of conf/framework."""
     return conf_names("framework")
-
-
-def framework_path(name: str) -> Path:
-    """The file of conf/framework of this name."""
-    return conf_folder() / "framework" / f"{name}.yaml"

@@ -157,7 +157,7 @@ def group_graph(network: LinkGraph, members: Sequence[int]) -> tuple[LinkGraph, 
     switches = list(range(network.npus, network.nodes))
     others = sorted(set(range(network.npus)) - inside, key=lambda npu: (npu - first) % network.npus)
     own = _induced(network, [*members, *switches], len(members))
-    if _joins_all(own):
+    if all(bool(reached(each, [0])[: own.npus].all()) for each in (own, own.transposed)):
         return own, (*members, *switches)
     devices = [*members, *others, *switches]
     return _induced(network, devices, len(members)), tuple(devices)
@@ -186,8 +186,3 @@ def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGr
         cannot_copy,
         cannot_add,
     )
-
-
-def _joins_all(graph: LinkGraph) -> bool:
-    """Whether every NPU reaches every other one."""
-    return all(bool(reached(each, [0])[: graph.npus].all()) for each in (graph, graph.transposed))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.files import is_file
 from dse.base.plain_data import yaml_data, yaml_problem
 from dse.base.texts import excerpt
 from dse.inputs.models.huggingface import ModelFile, read_model
@@ -96,17 +97,9 @@ def _check_system(node: Any, path: Path, where: str) -> None:
     for at, dimension in enumerate(network if isinstance(network, list) else []):
         for key in FILES_OF_DIMENSION if isinstance(dimension, dict) else ():
             name = dimension.get(key)
-            if isinstance(name, str) and name and _is_file(near := path.parent / name):
+            if isinstance(name, str) and name and is_file(near := path.parent / name):
                 refuse_references({key: str(near)}, where)
                 node["network"][at][key] = str(near)
-
-
-def _is_file(path: Path) -> bool:
-    """Whether a path is one of a file; false for a name that no file can have."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def add_model(text: str, where: str) -> tuple[str, Path, ModelFile]:

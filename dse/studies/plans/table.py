@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from dse.base.tables import table
-from dse.base.texts import printable
+from dse.base.texts import cut, printable
 from dse.base.units import format_count
 from dse.planner.durations import duration
 from dse.planner.questions.bottleneck import groups_text
@@ -41,14 +41,10 @@ def _cells(row: PlanRow) -> tuple[str, ...]:
         row.cost_model,
     )
     if row.cost_ms is None or row.plan is None:
-        return (*asked, row.status, "", "", "", "", _shortened(printable(row.reason)))
+        return (*asked, row.status, "", "", "", "", cut(printable(row.reason)))
     gap = "0" if row.optimal else "-" if row.gap_pct is None else f"{row.gap_pct:.2f}"
     price = "-" if row.price_per_step is None else f"{1000 * row.price_per_step:.3f}"
     plan = groups_text(json.loads(row.plan))
     tokens = "-" if row.tokens_per_s is None else format_count(row.tokens_per_s)
     mfu = "-" if row.mfu_pct is None else f"{row.mfu_pct:.1f}"
-    return (*asked, duration(row.cost_ms), tokens, mfu, gap, price, _shortened(plan))
-
-
-def _shortened(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return (*asked, duration(row.cost_ms), tokens, mfu, gap, price, cut(plan))

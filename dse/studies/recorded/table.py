@@ -70,7 +70,7 @@ def rows_text(rows: Sequence[RunRow]) -> str:
         (
             *(printable(label.get(name, "")) for name in names),
             *_cells(row, is_replayed),
-            *([_trust(row)] if is_doubted else []),
+            *(["" if row.trusted is None else "yes" if row.trusted else "no"] if is_doubted else []),
         )
         for label, row in zip(labels, rows, strict=True)
     ]
@@ -120,10 +120,6 @@ def _cells(row: RunRow, is_replayed: bool) -> tuple[str, ...]:
     if not is_replayed:
         return (wall, *parts, _memory(row.peak_memory_bytes), slowest)
     return (wall, _change(row), *parts, format_duration_ns(row.gap_time_ns or 0), slowest)
-
-
-def _trust(row: RunRow) -> str:
-    return "" if row.trusted is None else "yes" if row.trusted else "no"
 
 
 def _change(row: RunRow) -> str:

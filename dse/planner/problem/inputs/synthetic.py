@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.files import make_folder, write_atomically
+from dse.base.numbers import powers_of_two
 from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.inputs.profile_files import FILE_NAME
 from dse.planner.problem.inputs.samples import LAYERS, MEMORY_MB, PARAMETERS_BYTES, SAMPLES, Sample
@@ -99,8 +100,8 @@ _Entry = tuple[list[float], float, float, float]  # layers, forward-backward, op
 def _entries(layers: int, batch: int, max_tp: int) -> dict[tuple[int, int], _Entry]:
     """Return the entries of the samples' own type by tensor degree and batch."""
     entries: dict[tuple[int, int], _Entry] = {}
-    degrees = [2**i for i in range(max_tp.bit_length())]
-    batches = [2**i for i in range(batch.bit_length())]
+    degrees = powers_of_two(max_tp)
+    batches = powers_of_two(batch)
     for tp in degrees:
         for bs in batches:
             if tp > _MEASURED:

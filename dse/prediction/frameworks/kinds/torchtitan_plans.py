@@ -162,17 +162,13 @@ def _check(job: Job, lacks: list[Lack]) -> None:
     }
     nearest: dict[str, Any] = {
         **_NEAREST,
-        "precision": _nearest_precision(plan.precision),
+        "precision": ("fp8" if PRECISIONS[plan.precision].format in ("fp8", "fp4") else "bf16"),
         "expert_tp": int(is_split),
     }
     for name, reason in _REASONS.items():
         value = getattr(plan, name)
         if not is_known.get(name, value == nearest[name]):
             lacks.append(Lack(name, value, nearest[name], reason))
-
-
-def _nearest_precision(name: str) -> str:
-    return "fp8" if PRECISIONS[name].format in ("fp8", "fp4") else "bf16"
 
 
 _NEAREST: dict[str, Any] = {

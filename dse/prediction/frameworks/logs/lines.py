@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.files import regular_file
 
 _MOST_BYTES = 2**16  # of a piece that is read at once; longer lines come in pieces
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]{0,40}[A-Za-z]")
@@ -22,20 +20,11 @@ def log_lines(path: Path) -> Iterator[str]:
     Raises:
         InputError: the file cannot be read, or is a pipe or a device.
     """
-    try:
-        with open(path, "rb", opener=_opened_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(f"{path}: is a pipe or a device; it must be a regular file")
-            while piece := file.readline(_MOST_BYTES):
-                *whole, last = piece.decode("utf-8", errors="replace").split("\r")
-                yield from map(_plain, whole)
-                yield _plain(last if last.endswith("\n") else _without_last_word(last))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _opened_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # opening a pipe without a writer would wait for ever
+    with regular_file(path) as file:
+        while piece := file.readline(_MOST_BYTES):
+            *whole, last = piece.decode("utf-8", errors="replace").split("\r")
+            yield from map(_plain, whole)
+            yield _plain(last if last.endswith("\n") else _without_last_word(last))
 
 
 def _without_last_word(line: str) -> str:

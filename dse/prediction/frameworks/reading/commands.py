@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.files import is_file
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import is_file, text_of
+from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.files import is_file
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.detection import FRAMEWORKS, checked_framework, detected
-from dse.prediction.frameworks.reading.files import data_of, is_file
+from dse.prediction.frameworks.reading.files import data_of
 from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 

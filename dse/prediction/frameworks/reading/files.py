@@ -26,14 +26,6 @@ _KEY = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*""", re.
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 
 
-def is_file(path: Path) -> bool:
-    """Whether a file is there; no file has a name that is too long or holds NUL."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
 def text_of(path: Path) -> str:
     """Return the text of a configuration file of at most 1 MB.
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.reading.files import is_file, text_of
+from dse.base.files import is_file
+from dse.prediction.frameworks.reading.files import text_of
 
 _NAMED = re.compile(r"(?:SLURM_HOSTFILE=[\"']?|(?<![\w./-]))((?:[\w.-]+/)*[\w-][\w.-]*\.hosts)(?![\w.-])")
 _SLURM = re.compile(r"SLURM_HOSTFILE=[\"']?([\w./-]+)(?![\w./$-])")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dse.base.errors import InputError
+from dse.base.files import is_file
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.conditions import holds
-from dse.prediction.frameworks.reading.files import is_file, text_of
+from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables

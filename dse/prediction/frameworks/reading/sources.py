@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.files import is_file
 from dse.base.texts import excerpt, is_whole
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.commands import document_of_command, keys_of
 from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import SUFFIXES, is_file, text_of
+from dse.prediction.frameworks.reading.files import SUFFIXES, text_of
 from dse.prediction.frameworks.reading.hosts import hosts_of
 from dse.prediction.frameworks.reading.launchers import launch_of
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings

@@ -80,7 +80,7 @@ def slots(wanted: str, own: str, degrees: Mapping[str, int]) -> tuple[int, ...]:
     pairs = [(here[axis], degrees.get(axis, 1), there[axis]) for axis in here]
     return tuple(
         sum(rank // stride % degree * place for stride, degree, place in pairs)
-        for rank in range(_npus(degrees))
+        for rank in range(math.prod(degrees.values()))
     )
 
 
@@ -151,7 +151,3 @@ def node_order(slot_of_rank: Sequence[int], per_node: int) -> tuple[int, ...] | 
 
 def _present(order: str, degrees: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(axis for axis in order_axes(order) if degrees.get(axis, 1) > 1)
-
-
-def _npus(degrees: Mapping[str, int]) -> int:
-    return math.prod(degrees.values())
