@@ -37,7 +37,7 @@ def exits_bound(view: View) -> Iterator[Bound]:
     import numpy as np
 
     collective, graph = view.problem.collective, view.problem.graph
-    if collective.kind != "all_reduce" or len(collective.members) != graph.npus:
+    if collective.kind != "all_reduce" or len(collective.members) != graph.npus or not len(graph):
         return
     if graph.npus * collective.chunks > _MOST_SENDS:
         return
