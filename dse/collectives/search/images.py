@@ -1,7 +1,8 @@
 """Groups of permutations of nodes that keep all links and move each: chunks lead to others by them.
 
 NPUs are numbered in a mixed radix, and a digit is turned: 1 is added to it, without carry, or it is reversed.
-Switches follow their neighbours; of several alike each goes to itself, or to the next. If all permutations of
+Switches follow their neighbours to those of the same abilities; of several alike each goes to itself, or to
+the next. If all permutations of
 a group but the identity move every link, sends of one chunk lead to sends of others on other links at the
 same times.
 """
@@ -171,9 +172,14 @@ class _Links:
 
         graph = self.graph
         switches = range(graph.npus, graph.nodes)
-        # Switches have the same name as long as all near them have: as they are, and near images of NPUs.
-        own = [*range(graph.npus), *[graph.npus] * len(switches)]
-        led = [*turned.tolist(), *[graph.npus] * len(switches)]
+        # Switches that copy and add alike have the same name as long as all near them have: as they are, and
+        # near images of NPUs.
+        abilities = [
+            graph.npus + 2 * (switch in graph.cannot_copy) + (switch in graph.cannot_add)
+            for switch in switches
+        ]
+        own = [*range(graph.npus), *abilities]
+        led = [*turned.tolist(), *abilities]
         for _ in switches:
             known: dict[tuple[object, ...], int] = {}
             count = len(set(own))
