@@ -158,6 +158,24 @@ def test_three_messages_after_each_other_need_no_more_rounds_and_a_third_on_a_li
     assert bound_of(problem, "crossings") == 70_000_000
 
 
+def test_early_messages_are_those_before_half_of_a_clique_can_have_a_sum() -> None:
+    """Rows of 2 NPUs on 5 us, joined by fours on 40 us: 4 of 8 have a sum after a link of 40, and 2 after 5.
+
+    Three messages of 200 us on a link take 600, and the first of all begins at 40 or later.
+    """
+    speeds = {1: 200, 2: 25, 4: 25, 6: 25}
+    links = [
+        (i, j, 0, speeds[i ^ j] if i // 8 == j // 8 else 5)
+        for i in range(32)
+        for j in range(32)
+        if i != j and (i % 8 == j % 8 or (i // 8 == j // 8 and i ^ j in speeds))
+    ]
+    problem = Problem(LinkGraph.of(32, 32, links), Collective("all_reduce", 32), Fraction(1_000_000))
+    ends = Ends.of(View(problem), np.arange(32) // 8)
+    assert ends is not None
+    assert ends.more_ps == 640_000_000
+
+
 @pytest.mark.parametrize(("nodes", "npus"), [(4, 2), (4, 3), (5, 3), (4, 4), (5, 4)])
 @pytest.mark.parametrize("gbps", [20, 50, 100, 400])
 def test_all_reduces_over_cliques_take_no_less_than_their_bounds(nodes: int, npus: int, gbps: int) -> None:

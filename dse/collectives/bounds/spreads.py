@@ -197,6 +197,11 @@ class Spreads:
         ways = (_times(npus, inside, outside, sizes, count) for count in (None, senders))
         return [max(times) for times in zip(*ways, strict=False)]
 
+    def least_times(self, npus: int) -> list[int]:
+        """When 1, 2, … up to so many NPUs can have what one has at 0, by the strongest parts for each."""
+        found = (self.times_to(npus, part) for part in self.parts())
+        return [max(times) for times in zip(*(times for times in found if len(times) == npus), strict=True)]
+
     def time_of(self, need: int, since: Sequence[int], part: Sequence[int], chunks: int) -> int:
         """When NPUs with chunks since some times can have brought so many messages, to other parts if any.
 

@@ -27,8 +27,10 @@ or late: b / (n (n - x)) stay, in whole numbers. So x + 2 b < 2 e unless x is 0 
 all x + 2 b is 2 E or more, and b less than L if there is any x. With 2 (L - 1) < n² there is none, and b is e
 for each chunk: without these messages all are tight. The NPUs of each part still reach some of any other.
 
-Where all links between parts join NPUs, a first message of a link is not its last one: b is 0. Chosen at
-random, x / n stay, so x is less than e n / (n - 1), and not 2 e from n = 3 on: all chunks are tight.
+Where all links between parts join NPUs, a first message of a link is not its last one: b is 0. Let T be less
+than with the time in which k NPUs get a sum, or a copy, where k is n / 2, rounded up. An early message has
+what k - 1 NPUs contribute, at most, and a late one is of use to as many. Of x messages x (k - 1) / n stay in
+the mean, so x is e n / (n - k + 1) at most, and not 2 e: all chunks are tight.
 """
 
 from __future__ import annotations
@@ -86,14 +88,14 @@ class Ends(NamedTuple):
             return None
         members = part[: graph.npus].tolist()
         npus = min(map(members.count, set(members)))
-        sums, copies = (spreads.times_to(npus, [0] * graph.npus) for spreads in (into, out))
+        sums, copies = (spreads.least_times(npus) for spreads in (into, out))
         if npus < 2 or min(len(sums), len(copies)) < npus:
             return None
         made, spread = _sums(view, part, npus, sums[-1]), _sums(back, part, npus, copies[-1])
         leaves, comes = _starts(view, part, made), _starts(back, part, spread)
         way_ps = _shortest_way(view, part)
         around_ps = _there_and_back(made, spread, len(set(members)), way_ps)
-        more_ps = _more(view, part, npus, way_ps, min(sums[1], copies[1]))
+        more_ps = _more(view, part, way_ps, [min(both) for both in zip(sums, copies, strict=False)][:npus])
         return cls(sums[-1], copies[-1], leaves, comes, way_ps, around_ps, more_ps)
 
 
@@ -178,15 +180,19 @@ def _shortest_way(view: View, part: NDArray[np.int64]) -> int:
     return int((view.problem.arrival_ps + onward[graph.destinations])[leaves].min(initial=NEVER))
 
 
-def _more(view: View, part: NDArray[np.int64], npus: int, way_ps: int, two_ps: int) -> int:
-    """The least time in which not all chunks are tight, but for messages in vain; 0 if not known."""
+def _more(view: View, part: NDArray[np.int64], way_ps: int, whole_ps: list[int]) -> int:
+    """The least time in which not all chunks are tight, but for messages in vain; 0 if not known.
+
+    Sums, or copies, of 1, 2, … up to the NPUs of a part take the times `whole_ps`.
+    """
     import numpy as np
 
     graph = view.problem.graph
     crosses, ends = part[graph.sources] != part[graph.destinations], _has_npus(view, part)
     joins_npus = not (crosses & ((graph.sources >= graph.npus) | (graph.destinations >= graph.npus))).any()
     messages = 2 * (len(set(part[: graph.npus].tolist())) - 1) * view.problem.collective.chunks
-    least = NEVER
+    least, npus = NEVER, len(whole_ps)
+    early_ps = whole_ps[(npus - 1) // 2 if joins_npus else 1]
     for nodes in (graph.sources, graph.destinations):
         chosen = crosses & ends[nodes]
         links, held = int(chosen.sum()), np.unique(view.problem.held_ps[chosen])
@@ -197,5 +203,5 @@ def _more(view: View, part: NDArray[np.int64], npus: int, way_ps: int, two_ps: i
             return 0
         if of_npus[graph.npus :].any():
             return 0
-        least = min(least, messages // links * int(held[0]) + way_ps + min(two_ps, int(held[0])))
+        least = min(least, messages // links * int(held[0]) + way_ps + min(early_ps, int(held[0])))
     return least
