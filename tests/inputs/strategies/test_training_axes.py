@@ -89,7 +89,7 @@ def test_traces_refuse_what_only_the_predictor_knows(changes: dict[str, object],
     [
         (
             {"schedule": "1f2b"},
-            "strategy.schedule is '1f2b'; it must be one of 1f1b, gpipe, interleaved, zb-h1",
+            "strategy.schedule is '1f2b'; it must be one of 1f1b, gpipe, interleaved, v-half",
         ),
         (
             {"precision": "fp9"},
