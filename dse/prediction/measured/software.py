@@ -8,7 +8,7 @@ from dse.prediction.measured.rows import MeasuredRow
 
 # Whose runs a source published: the framework, and whether it reduces gradients during the backward pass.
 _SOURCES = (
-    (r"vtrain|deepspeed", "megatron-deepspeed", False),
+    (r"vtrain|deepspeed|sc21-tab2", "megatron-deepspeed", False),
     (r"mosaic|foundry|\bmpt", "llm-foundry", True),
     (r"titan", "torchtitan", True),
     (r"nanotron", "nanotron", True),

@@ -20,6 +20,8 @@ class FrameworkMemory:
     `optimizer_bytes` per weight: 12 with master weights and both moments in fp32, 8 with moments in bf16.
     `logit_bytes` per logit are alive in the loss: logits in 16 bit, and their copies in fp32;
     `split_logit_bytes` where tensor parallelism splits them, if that differs.
+    `live_parameters`: so many gathered weights may be alive under ZeRO 3, which then gathers single matrices
+    and scatters their gradients; 0 means two whole layers.
     `placeholder_gradients`: a gradient in 16 bit of each shape of a layer's matrices stays allocated, as
     autograd asks for one where kernels add to the gradient itself.
     `low_precision_weights`: weights of products in 8 bit exist in 8 bit only, along both sides.
@@ -45,6 +47,7 @@ class FrameworkMemory:
     optimizer_bytes: int = 12
     logit_bytes: int = 6
     split_logit_bytes: int | None = None
+    live_parameters: int = 0
     placeholder_gradients: bool = False
     low_precision_weights: bool = False
     gathered_inputs: bool = False
@@ -58,7 +61,7 @@ class FrameworkMemory:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for key in ("workspace_bytes", "grouped_workspace_bytes"):
+        for key in ("workspace_bytes", "grouped_workspace_bytes", "live_parameters"):
             if getattr(self, key) < 0:
                 raise InputError(f"framework.memory.{key} is {getattr(self, key)}; it must be at least 0")
         if not 0 < self.optimizer_bytes <= 16:

@@ -9,8 +9,9 @@ import pytest
 from dse.inputs.models import LowRankAdapters
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.measured.cases import case_of
+from dse.prediction.measured.published import NEVER_FITTED
 from dse.prediction.measured.row_schedules import Inexpressible
-from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.measured.rows import MeasuredRow, read_rows
 from dse.prediction.steps.predict import predict
 
 ROW = MeasuredRow(
@@ -226,6 +227,20 @@ def test_moments_in_bf16_take_8_bytes_of_a_weight_with_the_master_weight() -> No
     plain, short = (predict(case.model, case.plan, case.cluster).memory_bytes["optimizer"] for case in cases)
     assert short == pytest.approx(plain * 8 / 12, rel=1e-6)
     assert not any("not modelled" in line for line in cases[1].assumed)
+
+
+def test_table_2_of_sc21_ran_zero_3_of_deepspeed() -> None:
+    """Of 5e9 weights a layer, DeepSpeed gathers a matrix of 1.7e9 at a time: both ran on 80 GB."""
+    rows = {row.id: case_of(row) for row in read_rows(NEVER_FITTED) if row.id.startswith("sc21t2-zero3-529")}
+    assert {case.plan.framework for case in rows.values()} == {"megatron-deepspeed"}
+    peaks = {
+        name: predict(case.model, case.plan, case.cluster).peak_memory_bytes / 2**30
+        for name, case in rows.items()
+    }
+    assert peaks == pytest.approx(
+        {"sc21t2-zero3-529.6-640": 83.35, "sc21t2-zero3-529.6-1120": 51.37, "sc21t2-zero3-529.6-2240": 34.51},
+        abs=0.01,
+    )
 
 
 def test_more_expert_parallelism_than_ranks_is_read_as_all_ranks() -> None:

@@ -21,6 +21,12 @@ def _placeholders(
     model: ModelSpec, kinds: frozenset[LayerKind], tp: int, expert_tp: int, key_width: float
 ) -> float:
     """Weights of one matrix of each shape in layers of some kinds, on one NPU."""
+    return sum(_shapes(model, kinds, tp, expert_tp, key_width).values())
+
+
+def _shapes(
+    model: ModelSpec, kinds: frozenset[LayerKind], tp: int, expert_tp: int, key_width: float
+) -> dict[tuple[str, str], float]:
     shapes: dict[tuple[str, str], float] = {}
     for kind in kinds:
         for matrix in matrices(model, kind):
@@ -32,7 +38,7 @@ def _placeholders(
             elif matrix.name not in WHOLE:
                 size /= tp
             shapes[matrix.part, matrix.name] = size
-    return sum(shapes.values())
+    return shapes
 
 
 def stage_bytes(
@@ -82,7 +88,7 @@ def _states(
         tables = held.total - sum(
             count * layer_weights(local, kind).total for chunk in chunks for kind, count in chunk.layers
         )
-        weights += 2.0 * (2 * _largest_layer(local, chunks) + tables)
+        weights += 2.0 * (2 * _gathered_unit(local, chunks) + tables)
     elif local.bits < 16:  # a cast along each side
         weights += held.low * 2 * local.bits / 8
         if local.bits == 8 and local.framework.memory.low_precision_weights:
@@ -107,6 +113,13 @@ def _largest_layer(local: Local, chunks: tuple[Chunk, ...]) -> float:
     return max([layer_weights(local, kind).total for kind in _kinds(chunks)], default=0.0)
 
 
+def _gathered_unit(local: Local, chunks: tuple[Chunk, ...]) -> float:
+    """Weights that ZeRO 3 gathers at once: a layer, or a matrix where a framework says how many may live."""
+    layer, live = _largest_layer(local, chunks), local.framework.memory.live_parameters
+    shapes = _shapes(local.model, _kinds(chunks), local.plan.tp, local.expert_tp, local.key_width)
+    return min(layer, max(live / 2, *shapes.values())) if live else layer
+
+
 def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     """Gradients of weights besides those that stay: one of each shape, or those of layers to be scattered."""
     plan = local.plan
@@ -115,7 +128,7 @@ def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     if _has_whole_stages(local) or local.framework.memory.casts_in_use:
         return 0.0
     if plan.zero_stage == 3:  # one layer's in 16 bit, those of two as they are reduced
-        return (2.0 + 2 * local.framework.gradient_bytes) * _largest_layer(local, chunks)
+        return (2.0 + 2 * local.framework.gradient_bytes) * _gathered_unit(local, chunks)
     if not local.framework.memory.placeholder_gradients:
         return 0.0
     kinds = _kinds(chunks)

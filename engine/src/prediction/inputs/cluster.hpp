@@ -68,6 +68,7 @@ enum class Selective : std::uint8_t { kAllButCore, kEverySecondProduct, kProduct
 struct FrameworkMemory {
     double workspace_bytes = 0.0, grouped_workspace_bytes = 0.0, optimizer_bytes = 0.0, logit_bytes = 0.0;
     double split_logit_bytes = 0.0;  ///< 0: as logit_bytes
+    double live_parameters = 0.0;    ///< 0: ZeRO 3 gathers whole layers
     bool placeholder_gradients = false, low_precision_weights = false, gathered_inputs = false;
     bool unfused = false, whole_stages = false, casts_in_use = false, splits_residual = false;
     Selective selective = Selective::kAllButCore;

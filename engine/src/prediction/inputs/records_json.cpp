@@ -173,6 +173,7 @@ Framework framework_of_json(std::string_view text) {
     memory.optimizer_bytes = own.number("optimizer_bytes");
     memory.logit_bytes = own.number("logit_bytes");
     memory.split_logit_bytes = optional_number(own, "split_logit_bytes").value_or(0.0);
+    memory.live_parameters = own.number("live_parameters");
     memory.placeholder_gradients = own.flag("placeholder_gradients");
     memory.low_precision_weights = own.flag("low_precision_weights");
     memory.gathered_inputs = own.flag("gathered_inputs");

@@ -53,6 +53,29 @@ struct Stage {
     }
 };
 
+/// Weights of a matrix on this NPU, of one expert where it belongs to experts.
+double matrix_weights(const Sizes& sizes, const Matrix& matrix) {
+    const auto size = static_cast<double>(matrix.inputs * matrix.outputs);
+    if (matrix.part == Part::kExperts) return size / sizes.expert_tp;
+    if (matrix.name == MatrixName::kKey || matrix.name == MatrixName::kValue) {
+        return sizes.key_width * static_cast<double>(matrix.inputs);
+    }
+    return matrix.is_whole ? size : size / sizes.tp;
+}
+
+/// Weights that ZeRO 3 gathers at once: those of a layer, or of a matrix where the framework says how many
+/// may be alive. Two such units are, one in use and one ahead.
+double gathered_unit(const Stage& stage) {
+    const double layer = stage.largest_layer(), live = stage.sizes.framework.memory.live_parameters;
+    if (live == 0.0) return layer;
+    double largest = live / 2;
+    for (const std::uint32_t kind : stage.kinds) {
+        for (const Matrix& matrix : stage.sizes.model.kinds[kind].matrices)
+            largest = std::max(largest, matrix_weights(stage.sizes, matrix));
+    }
+    return std::min(layer, largest);
+}
+
 /// Weights, gradients and states of the optimiser, as ZeRO shards them.
 void add_states(const Stage& stage, const Weights& held, const Groups& groups, Bytes& found) {
     const Sizes& sizes = stage.sizes;
@@ -74,14 +97,14 @@ void add_states(const Stage& stage, const Weights& held, const Groups& groups, B
     } else if (stage.has_whole_stages()) {
         weights += 2.0 * held.total();
         gradients += 4.0 * trained.total();
-    } else if (plan.zero_stage == 3) {  // two layers at a time, and the tables, which stay
+    } else if (plan.zero_stage == 3) {  // two units at a time, and the tables, which stay
         double layers = 0.0;
         for (const std::uint32_t type : stage.chunks) {
             for (const LayerCount& layer : stage.layout.types[type].layers) {
                 layers += static_cast<double>(layer.count) * stage.layers[layer.kind].parameters;
             }
         }
-        weights += 2.0 * (2 * stage.largest_layer() + (held.total() - layers));
+        weights += 2.0 * (2 * gathered_unit(stage) + (held.total() - layers));
     } else if (plan.bits < 16) {  // a cast along each side
         weights += held.low * 2 * bits / 8;
         if (plan.bits == 8 && own.low_precision_weights) weights -= 2.0 * held.low;
@@ -98,17 +121,9 @@ double placeholders(const Stage& stage) {
     for (const std::uint32_t kind : stage.kinds) {
         shapes.reserve(sizes.model.kinds[kind].matrices.size());
         for (const Matrix& matrix : sizes.model.kinds[kind].matrices) {
-            auto size = static_cast<double>(matrix.inputs * matrix.outputs);
-            if (matrix.part == Part::kExperts) {
-                size /= sizes.expert_tp;
-            } else if (matrix.name == MatrixName::kKey || matrix.name == MatrixName::kValue) {
-                size = sizes.key_width * static_cast<double>(matrix.inputs);
-            } else if (!matrix.is_whole) {
-                size /= sizes.tp;
-            }
             const auto shape = static_cast<std::size_t>(matrix.shape);
             if (shape >= shapes.size()) shapes.resize(shape + 1, 0.0);
-            shapes[shape] = size;
+            shapes[shape] = matrix_weights(sizes, matrix);
         }
     }
     return std::accumulate(shapes.begin(), shapes.end(), 0.0);
@@ -120,7 +135,7 @@ double gradient_copies(const Stage& stage) {
     const FrameworkMemory& own = sizes.framework.memory;
     if (sizes.model.lora || stage.has_whole_stages() || own.casts_in_use) return 0.0;
     if (sizes.plan.zero_stage == 3) {
-        return (2.0 + 2 * static_cast<double>(sizes.framework.gradient_bytes)) * stage.largest_layer();
+        return (2.0 + 2 * static_cast<double>(sizes.framework.gradient_bytes)) * gathered_unit(stage);
     }
     return own.placeholder_gradients ? 2.0 * placeholders(stage) : 0.0;
 }
