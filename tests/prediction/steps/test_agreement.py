@@ -30,7 +30,7 @@ GRADIENTS = Collective("dp", "reduce_scatter", 9000)
 def step(schedule: str = "1f1b", **changes: object) -> StepStructure:
     """Two stages that compute 100 and 200 us a micro-batch, of which 80 are for weights."""
     work = ChunkWork((Compute(100_000),), (Compute(120_000),), 80_000)
-    chunks = 2 if schedule in ("interleaved", "zb-v") else 1
+    chunks = SCHEDULES[schedule].chunks or 2
     fields = {"schedule": schedule, "stages": ((work,) * chunks,) * 2, "micro_batches": 4, **changes}
     return StepStructure(**fields)  # type: ignore[arg-type]
 

@@ -49,7 +49,7 @@ def random_plan(rng: random.Random, pp: int) -> Plan:
         pp=pp,
         micro_batch=micro_batch,
         schedule=schedule,
-        chunks=2 if schedule in ("interleaved", "zb-v") else 1,
+        chunks=SCHEDULES[schedule].chunks or 2,
         weight_sharded=zero == 3,
         zero=1 if zero == 3 else zero,
         sequence_parallel=tp > 1 and rng.random() < 0.5,
@@ -73,7 +73,9 @@ def test_predicted_steps_take_as_long_node_by_node() -> None:
         one = agreement(timed_structure(SMALL, plan, machine), timed_network(SMALL, plan, machine))
         assert one.broken == ()
         assert one.closed_ns == one.engine_ns
-        assert one.engine_ns == pytest.approx(predicted.step_s * 1e9, rel=2e-6)
+        rounds = SMALL.batch_size // (plan.dp * plan.micro_batch) + plan.pp
+        passes = 3 * plan.chunks * rounds  # of a stage, and of the way to it and back: half a nanosecond each
+        assert one.engine_ns == pytest.approx(predicted.step_s * 1e9, rel=2e-6, abs=passes / 2)
         drawn[plan.schedule] += 1
 
 
