@@ -17,6 +17,7 @@ from dse.answers.explorer.field import (
     number_field,
     positive_field,
 )
+from dse.inputs.accelerators.cluster import MAX_NPUS
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.spec import MAX_INSTANCES, MAX_LAYERS
 from dse.inputs.systems import SystemSpec
@@ -29,7 +30,6 @@ from dse.inputs.systems.validation import (
     ISSUE_ORDERS,
     MAX_CHUNKS,
     MAX_INTEGER,
-    MAX_NPUS,
     MAX_QUEUES,
     MAX_SPEED,
     NETWORK_MODELS,

@@ -74,6 +74,9 @@ def parse(text: str, key: str) -> Node:
     if len(text) > MAX_LENGTH:
         raise InputError(f"{key} has {len(text)} characters; at most {MAX_LENGTH} are allowed")
     folded = " ".join(text.split())
+    for column, letter in enumerate(folded, 1):
+        if "\ud800" <= letter <= "\udfff":  # how Python shows a byte that is not UTF-8
+            raise error(folded, key, column, "a byte is not UTF-8")
     root = _Parser(folded, key).whole()
     level = [root]
     for _ in range(MAX_DEPTH):

@@ -11,6 +11,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.accelerator import Accelerator
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
 
+MAX_NPUS = 2**24  # of a system
 _POSITIVE = (
     "latency_us",  # may be 0
     "npus",
@@ -57,10 +58,10 @@ class Nics:
         >>> [Nics.of(1, count, 8, 100.0).npus_each for count in (1, 2, 3, 4, 5, 8, 9)]
         [8, 4, 4, 2, 2, 1, 1]
         """
-        npus_each = math.ceil(npus_per_node / count)
-        while npus_per_node % npus_each:
-            npus_each += 1
-        return cls(tier, npus_each, node_gbps / npus_per_node)
+        used = min(count, npus_per_node)
+        while npus_per_node % used:
+            used -= 1
+        return cls(tier, npus_per_node // used, node_gbps / npus_per_node)
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,8 @@ def cluster(
     for key, count in (("nodes", nodes), ("npus_per_node", npus_per_node)):
         if count < 1:
             raise InputError(f"{key} of cluster {name} is {count}; it must be at least 1")
+        if count > MAX_NPUS:
+            raise InputError(f"{key} of cluster {name} is {count}; at most {MAX_NPUS} are allowed")
     if not tiers:
         raise InputError(f"cluster {name} has no tiers; it must have at least one")
     total = nodes * npus_per_node

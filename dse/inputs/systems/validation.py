@@ -12,6 +12,7 @@ from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
+from dse.inputs.accelerators.cluster import MAX_NPUS
 from dse.inputs.systems.algorithms import algorithm_of, synthesizer_problem
 from dse.inputs.systems.types import FOLLOWING, figures_of
 
@@ -39,7 +40,6 @@ MAX_INTEGER = 2**31 - 1  # the reference's int
 END_OF_TIME_NS = 2**53  # the engine has no later time; 104 days
 MAX_SPEED = 1e30  # far above anything that is built, far below where products become infinite
 _END_OF_TIME = "the end of simulated time (104 days)"
-MAX_NPUS = 2**24
 _MOST_OF_A_SIZE = 2**32  # of a shape
 MAX_QUEUES = 2**16  # of a dimension; each takes memory on every NPU
 MAX_CHUNKS = 2**16  # of a collective; each is a stream of its own

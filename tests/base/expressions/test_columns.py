@@ -87,6 +87,7 @@ def test_fields_of_specs_are_columns() -> None:
     [
         ("dp <", "where 'dp <', column 5: the expression ends too early; allowed are names"),
         ("dp ; 1", "column 4: '; 1' is not allowed"),
+        ("status = '\udc89'", "column 11: a byte is not UTF-8"),
         ("walltime < 3", "unknown column 'walltime': .*did you mean 'wall_time_ns'"),
         ("system.peak < 3", "no point of the study has the field system.peak"),
         ("system.faults = 1", "system.faults is a list or a group"),

@@ -67,6 +67,7 @@ def test_the_last_unit_may_be_filled_in_part() -> None:
     ("nodes", "tiers", "message"),
     [
         (0, [NVLINK], "nodes of cluster c is 0; it must be at least 1"),
+        (2**63, [NVLINK], "nodes of cluster c is 9223372036854775808; at most 16777216 are allowed"),
         (4, [], "cluster c has no tiers"),
         (4, [NVLINK], "cluster c has 32 NPUs, but its last tier, NVLink, joins 8"),
         (4, [TierSpec("NVLink", 2)], "tier NVLink of cluster c has no bandwidth"),

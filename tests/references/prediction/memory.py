@@ -117,7 +117,7 @@ def _gathered_unit(local: Local, chunks: tuple[Chunk, ...]) -> float:
     """Weights that ZeRO 3 gathers at once: a layer, or a matrix where a framework says how many may live."""
     layer, live = _largest_layer(local, chunks), local.framework.memory.live_parameters
     shapes = _shapes(local.model, _kinds(chunks), local.plan.tp, local.expert_tp, local.key_width)
-    return min(layer, max(live / 2, *shapes.values())) if live else layer
+    return min(layer, max([live / 2, *shapes.values()])) if live else layer
 
 
 def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
