@@ -37,7 +37,7 @@ from dse.base.expressions.tree import (
     Some,
     parts,
 )
-from dse.base.texts import excerpt, shortened
+from dse.base.texts import excerpt, is_whole, shortened
 from dse.base.units import parse_bytes
 
 ALLOWED = (
@@ -74,9 +74,9 @@ def parse(text: str, key: str) -> Node:
     if len(text) > MAX_LENGTH:
         raise InputError(f"{key} has {len(text)} characters; at most {MAX_LENGTH} are allowed")
     folded = " ".join(text.split())
-    for column, letter in enumerate(folded, 1):
-        if "\ud800" <= letter <= "\udfff":  # how Python shows a byte that is not UTF-8
-            raise error(folded, key, column, "a byte is not UTF-8")
+    half = next((column for column, letter in enumerate(folded, 1) if not is_whole(letter)), None)
+    if half is not None:
+        raise error(folded, key, half, "a byte is not UTF-8")
     root = _Parser(folded, key).whole()
     level = [root]
     for _ in range(MAX_DEPTH):

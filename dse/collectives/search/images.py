@@ -2,9 +2,8 @@
 
 NPUs are numbered in a mixed radix, and a digit is turned: 1 is added to it, without carry, or it is reversed.
 Switches follow their neighbours to those of the same abilities; of several alike each goes to itself, or to
-the next. If all permutations of
-a group but the identity move every link, sends of one chunk lead to sends of others on other links at the
-same times.
+the next. If all permutations of a group but the identity move every link, sends of one chunk lead to sends of
+others on other links at the same times.
 """
 
 from __future__ import annotations

@@ -153,21 +153,15 @@ def gemma2(read: Entries) -> Values:
 
 def gemma3(read: Entries) -> Values:
     """The text model: Gemma 2 with norms of queries and keys, and windows on five of six layers."""
-    text = read.within("text_config")
-    if "vision_config" in read.values:
-        text.notes.append("its image encoder is left out")
     # Configurations of models with images leave out what is so by default in their family.
     sizes = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
-    text = text.over(**sizes, max_position_embeddings=131072, sliding_window_pattern=6)
+    text = read.of_text().over(**sizes, max_position_embeddings=131072, sliding_window_pattern=6)
     return {**gemma(text), "post_norms": True, "query_key_norms": True}
 
 
 def mistral3(read: Entries) -> Values:
     """The text model, a Llama."""
-    text = read.within("text_config")
-    if "vision_config" in read.values:
-        text.notes.append("its image encoder is left out")
-    return llama(text)
+    return llama(read.of_text())
 
 
 def gpt2(read: Entries) -> Values:

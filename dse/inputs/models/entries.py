@@ -92,6 +92,13 @@ class Entries:
         stated = {key: value for key, value in self.values.items() if value is not None}
         return Entries({**defaults, **stated}, self.where, self.missing, self.notes)
 
+    def of_text(self) -> Entries:
+        """Return the entries of the text model; a note says what images lose."""
+        text = self.within("text_config")
+        if "vision_config" in self.values:
+            text.notes.append("its image encoder is left out")
+        return text
+
     def within(self, key: str) -> Entries:
         """Return the entries of a group, or these if there is no such group; missing ones are shared.
 

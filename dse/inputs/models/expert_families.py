@@ -12,9 +12,13 @@ from dse.inputs.models.entries import Entries, Values
 
 def mixtral(read: Entries) -> Values:
     """Llama with experts of its feed-forward width on every layer."""
-    values = llama(read)
+    return _with_experts(llama(read), read, "num_local_experts")
+
+
+def _with_experts(values: Values, read: Entries, count: str) -> Values:
+    """All feed-forward blocks are those of experts, whose number has the entry `count`."""
     experts = {
-        "count": read.count("num_local_experts"),
+        "count": read.count(count),
         "top_k": read.count("num_experts_per_tok"),
         "d_ff": values["d_ff"],
     }
@@ -51,13 +55,7 @@ def _qwen_experts(read: Entries) -> Values:
 
 def olmoe(read: Entries) -> Values:
     """Llama with norms of queries and keys, and experts of its feed-forward width on every layer."""
-    values = whole_norms(llama(read), read)
-    experts = {
-        "count": read.count("num_experts"),
-        "top_k": read.count("num_experts_per_tok"),
-        "d_ff": values["d_ff"],
-    }
-    return {**values, "experts": experts}
+    return _with_experts(whole_norms(llama(read), read), read, "num_experts")
 
 
 def minimax_m2(read: Entries) -> Values:
@@ -149,20 +147,13 @@ def gpt_oss(read: Entries) -> Values:
     """Windows on some layers, sinks, and biases in all matrices but none in norms."""
     values = llama(read, has_own_biases=True)
     read.refuse_unless("attention_bias", True, True)
-    experts = {
-        "count": read.count("num_local_experts"),
-        "top_k": read.count("num_experts_per_tok"),
-        "d_ff": values["d_ff"],
-    }
     own = {"biases": True, "qkv_biases": False, "rms_norm": True, "attention_sinks": True}
-    return {**values, **own, "experts": experts}
+    return _with_experts({**values, **own}, read, "num_local_experts")
 
 
 def llama4(read: Entries) -> Values:
     """The text model: chunks on some layers, one shared expert, experts on some layers."""
-    text = read.within("text_config")
-    if "vision_config" in read.values:
-        text.notes.append("its image encoder is left out")
+    text = read.of_text()
     values = llama(text)
     layers, chunk = values["num_layers"], text.optional("attention_chunk_size")
     experts = {

@@ -81,7 +81,8 @@ class Constraints:
         for expression, count in zip(self._of_strategy, removed, strict=True):
             self._removed[expression] += count
         if self._launchable:
-            found, self.obstacle = launched(strategies, model, self._launchable)
+            found, obstacle = launched(strategies, model, self._launchable)
+            self.obstacle = self.obstacle or obstacle
             self.unlaunchable += len(strategies) - int(found.sum())
             strategies = strategies.take(found)
         self.points += len(strategies)
@@ -150,7 +151,9 @@ def launched(strategies: Strategies, model: ModelSpec, framework: str) -> tuple[
     legal = [is_legal(job, dialect) for job in jobs]
     found[found] = legal
     first = next((job for job, is_one in zip(jobs, legal, strict=True) if not is_one), None)
-    return found, "" if first is None else f"{first.plan.label()}: {'; '.join(obstacles(first, dialect))}"
+    if first is None:
+        return found, next(iter(refused.reasons), "")
+    return found, f"{first.plan.label()}: {'; '.join(obstacles(first, dialect))}"
 
 
 def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Sequence[Any]]) -> Strategies:
