@@ -73,9 +73,11 @@ def test_predicted_steps_take_as_long_node_by_node() -> None:
         one = agreement(timed_structure(SMALL, plan, machine), timed_network(SMALL, plan, machine))
         assert one.broken == ()
         assert one.closed_ns == one.engine_ns
-        rounds = SMALL.batch_size // (plan.dp * plan.micro_batch) + plan.pp
-        passes = 3 * plan.chunks * rounds  # of a stage, and of the way to it and back: half a nanosecond each
-        assert one.engine_ns == pytest.approx(predicted.step_s * 1e9, rel=2e-6, abs=passes / 2)
+        rounding_ns = 0.0
+        if plan.schedule in ("v-half", "v-min"):  # six short passes in turn, and each is rounded
+            rounds = SMALL.batch_size // (plan.dp * plan.micro_batch) + plan.pp
+            rounding_ns = 3 * plan.chunks * rounds / 2
+        assert one.engine_ns == pytest.approx(predicted.step_s * 1e9, rel=2e-6, abs=rounding_ns)
         drawn[plan.schedule] += 1
 
 
