@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from dse.answers.explorer.page_rules import RULES, rules
 from dse.base.pages import joined
 
 NODE = shutil.which("node")
@@ -31,14 +33,14 @@ def test_imports_stand_before_what_needs_them_and_scopes_are_apart(tmp_path: Pat
     )
     assert str(joined(tmp_path / "app.js")) == "\n".join(
         [
-            "const modules = {};",
-            *("modules.more = (() => {", '"use strict";', "const own = 3;", "const LOW = own;"),
-            *("return { LOW };", "})();"),
-            *("modules.math = (() => {", '"use strict";', "const { LOW } = modules.more;"),
-            *("const double = (x) => 2 * x + LOW;", "return { double };", "})();"),
-            *("modules.app = (() => {", '"use strict";', "const { double: twice } = modules.math;"),
-            *("const math = modules.math;", "const { LOW } = modules.more;", "const own = LOW;"),
-            *("return { own };", "})();", ""),
+            "const modules={};",
+            *("modules.more=(()=>{", '"use strict";', "const own=3;", "const LOW=own;"),
+            *("return{LOW};", "})();"),
+            *("modules.math=(()=>{", '"use strict";', "const{LOW}=modules.more;"),
+            *("const double=(x)=>2*x+LOW;", "return{double};", "})();"),
+            *("modules.app=(()=>{", '"use strict";', "const{double:twice}=modules.math;"),
+            *("const math=modules.math;", "const{LOW}=modules.more;", "const own=LOW;"),
+            *("return{own};", "})();", ""),
         ]
     )
 
@@ -56,6 +58,58 @@ def test_a_joined_script_does_what_the_modules_do(tmp_path: Path) -> None:
         [str(NODE), "-e", joined(tmp_path / "app.js")], capture_output=True, text=True, check=True
     )
     assert json.loads(said.stdout) == [2, True]
+
+
+def test_blanks_go_where_they_mean_nothing(tmp_path: Path) -> None:
+    lines = {
+        "a + ++b - -a - a--": "a + ++b - -a-a--",
+        '"a + b" + \'c ; d\' // ": e"': "\"a + b\"+'c ; d'",
+        "`x ${a ? `y  ${b}` : { b }} + z`": "`x ${a ? `y  ${b}` : { b }} + z`",
+        "[a / 2 / b, / [/ ] +/.test(a)]": "[a / 2 / b,/ [/ ] +/.test(a)]",
+        "((x) => / ,/.exec(x) ?? typeof x)": "((x)=>/ ,/.exec(x)??typeof x)",
+    }
+    body = "".join(
+        f"list.push({line.partition(' //')[0]});{''.join(line.partition(' //')[1:])}\n" for line in lines
+    )
+    written(tmp_path, app=f"let [a, b] = [1, 2];\nconst list = [];\n{body}export {{ list }};\n")
+    script = str(joined(tmp_path / "app.js"))
+    assert [f"list.push({line});" for line in lines.values()] == script.splitlines()[5:-2]
+
+
+PROGRAMS = [
+    *("dse/answers/reports/templates/report", "dse/base/pages/table_plots", "dse/answers/explorer/page/app"),
+    *("dse/answers/explorer/page/worker", "dse/answers/explorer/page/predicted/plan_worker"),
+    "dse/answers/explorer/page/predicted/predicted_app",
+]
+_TREES = """
+const { parse } = require("internal/deps/acorn/acorn/dist/acorn");
+const tree = (text, sourceType) => parse(text, { ecmaVersion: "latest", sourceType }).body;
+const plain = (value) => (typeof value === "bigint" ? String(value) : value);
+const shape = (key, value) => (["start", "end"].includes(key) ? undefined : plain(value));
+const [script, parts] = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+const said = JSON.stringify(tree(script, "script"), shape);
+const lost = parts.flatMap((part) => tree(part, "module")).filter(({ type }) => !/^(Im|Ex)port/.test(type))
+  .filter((each) => !said.includes(JSON.stringify(each, shape)));
+process.stdout.write(JSON.stringify(lost.length));
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_statement_of_every_page_means_the_same_without_blanks(program: str) -> None:
+    root = Path(__file__).parents[2]
+    script = str(joined(root / f"{program}.js", made={RULES: rules}))
+    names = set(re.findall(r"^modules\.(\w+)=", script, re.MULTILINE))
+    parts = [path.read_text() for path in (root / "dse").rglob("*.js") if path.stem in names]
+    assert len(parts) >= len(names) - 1
+    done = subprocess.run(
+        [str(NODE), "--expose-internals", "-e", _TREES],
+        input=json.dumps([script, parts]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == 0
 
 
 @pytest.mark.parametrize(

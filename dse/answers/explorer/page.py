@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers.explorer.data import Subject, figures_of_a_row
 from dse.answers.explorer.engine_file import EngineVersions, engine_bytes, engine_versions
+from dse.answers.explorer.page_rules import RULES, rules
 from dse.answers.explorer.predicted_data import predicted_page_data
 from dse.base.pages import inlined, joined, library, page_style, script_json, template_environment
 from dse.studies.points.inputs import result_version
@@ -87,4 +88,4 @@ def packed_engine() -> str:
 @cache
 def script(*names: str) -> Markup:
     """Return modules of the page, with all that they import, as one script."""
-    return joined(*(PAGE / f"{name}.js" for name in names), table=TABLE)
+    return joined(*(PAGE / f"{name}.js" for name in names), table=TABLE, made={RULES: rules})

@@ -14,8 +14,6 @@ from dse.answers.explorer.run_data import run_of_page
 from dse.answers.fidelities import fidelity_of
 from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
-from dse.inputs.models.flops import training_flops_per_token
-from dse.inputs.models.matrices import blocks_of, layer_kinds
 from dse.inputs.models.settings import models_of_conf
 from dse.inputs.strategies import AXES
 from dse.inputs.strategies.precisions import PRECISIONS
@@ -27,7 +25,7 @@ from dse.prediction.intervals.ties import tie_gap
 from dse.prediction.intervals.unseen import unseen_runs
 from dse.prediction.runs.run import run_record
 from dse.prediction.steps.frameworks import framework_named, framework_names
-from dse.prediction.steps.native_inputs import cluster_record, framework_text, model_record
+from dse.prediction.steps.native_inputs import cluster_record, framework_text
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS
 from dse.studies.points.inputs import engine_version, model_json, result_version, system_json
@@ -112,23 +110,9 @@ def predicted_choices(space: DesignSpace) -> dict[str, Sequence[Any] | None]:
 
 
 def model_data(model: ModelSpec) -> dict[str, Any]:
-    """Return a model as a study stores it, and the record of it from which the engine predicts.
-
-    The record has more than the engine's own: what keys and operations follow from at another length.
-    """
-    record: dict[str, Any] = json.loads(json.dumps(model_record(model)))
-    kinds = list(dict.fromkeys(kind for kind, _ in layer_kinds(model)))
-    for kind, own in zip(kinds, record["kinds"], strict=True):
-        mixer = blocks_of(model, kind).mixer
-        windows, sparse = model.windows, model.sparse_attention
-        is_window = mixer == "window" and windows is not None
-        own["latest_keys"] = windows.size if is_window and windows else sparse.top_k if sparse else None
-        own["is_chunked"] = bool(is_window and windows and windows.chunked)
-        own["state_elements"] = model.state_space.state_elements if model.state_space else 0
-    flops = training_flops_per_token(model)
-    record["flops"] = {"matrix_products": flops.matrix_products, "logits": flops.logits}
+    """Return a model as a study stores it."""
     spec: dict[str, Any] = json.loads(model_json(model))
-    return {**spec, "record": record}
+    return spec
 
 
 def cluster_data(system: SystemSpec) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,19 @@ _EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:.|\n)*?\*/[ \t]*)\n", re.MULTILINE)
 _EMPTY = re.compile(r"\n{2,}")
+_TIGHT = re.compile(
+    r"""
+    (?P<kept>                                            # texts and patterns stand as they are
+        "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
+        | `(?:[^`\\$]|\\.|\$(?!\{)|\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\})*`
+        | (?:(?<=[(,=:!&|?\[{;>])|(?<=[(,=:!&|?\[{;>][ ])|(?<=return[ ]))
+          /(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/
+    )
+    | [ ]*//.*                                           # a comment behind code
+    | [ ]*(?P<sign>[{}()\[\];,=*<>?:&|!%]|(?<![+-][ ])[+-](?![ ]?[+-]))[ ]*
+    """,
+    re.VERBOSE,
+)
 
 
 class _Module(NamedTuple):
@@ -27,12 +40,15 @@ class _Module(NamedTuple):
     body: str
 
 
-def joined(*entries: Path, table: str = "modules") -> Markup:
+def joined(
+    *entries: Path, table: str = "modules", made: Mapping[Path, Callable[[], str]] | None = None
+) -> Markup:
     """Return one script that runs the modules which `entries` import, and then the entries.
 
     A module may write `import { a, b as c } from "./x.js";`, `import * as x from "./x.js";` and
-    `export { a, b as c };`. The script is without indentation and lines of comments. What the modules export
-    stands in the constant `table` by the stem of their files, for tests and for a browser's console.
+    `export { a, b as c };`. The script is without comments and blanks around signs. What the modules export
+    stands in the constant `table` by the stem of their files, for tests and for a browser's console. A module
+    that has no file is `made` when one imports it.
 
     Raises:
         ValueError: modules import each other in a circle, a module exports no such name, two files have one
@@ -40,7 +56,7 @@ def joined(*entries: Path, table: str = "modules") -> Markup:
     """
     from markupsafe import Markup
 
-    modules = _in_order(entries)
+    modules = _in_order(entries, made or {})
     by_path = {module.path: module for module in modules}
     names = [module.path.stem for module in modules]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -49,10 +65,10 @@ def joined(*entries: Path, table: str = "modules") -> Markup:
         for _, imported, path in module.imports:
             if unknown := sorted(set(imported) - set(by_path[path].exports)):
                 raise ValueError(f"{module.path} imports {unknown[0]}, which {path.name} does not export")
-    return Markup("".join([f"const {table} = {{}};\n", *(_scoped(module, table) for module in modules)]))
+    return Markup("".join([f"const {table}={{}};\n", *(_scoped(module, table) for module in modules)]))
 
 
-def _in_order(entries: Sequence[Path]) -> list[_Module]:
+def _in_order(entries: Sequence[Path], made: Mapping[Path, Callable[[], str]]) -> list[_Module]:
     """The modules, each after those that it imports."""
     found: dict[Path, _Module] = {}
     open_paths: list[Path] = []
@@ -64,7 +80,7 @@ def _in_order(entries: Sequence[Path]) -> list[_Module]:
         if path in found:
             return
         open_paths.append(path)
-        module = _read(path)
+        module = _read(path, made[path]() if path in made else path.read_text(encoding="utf-8"))
         for _, _, needed in module.imports:
             visit(needed)
         open_paths.pop()
@@ -75,8 +91,7 @@ def _in_order(entries: Sequence[Path]) -> list[_Module]:
     return list(found.values())
 
 
-def _read(path: Path) -> _Module:
-    text = path.read_text(encoding="utf-8")
+def _read(path: Path, text: str) -> _Module:
     text = text if text.endswith("\n") else text + "\n"
     imports = [
         (whole, dict(_pairs(names)), _plain(path.parent / file))
@@ -103,11 +118,11 @@ def _scoped(module: _Module, table: str) -> str:
             lines.append(f"const {whole} = {table}.{path.stem};")
         if names:
             lines.append(f"const {{ {_listed(names)} }} = {table}.{path.stem};")
-    body = _COMMENT.sub("", module.body)
-    lines += [line.lstrip(" ") for line in body.splitlines()]
+    lines += [line.lstrip(" ") for line in _COMMENT.sub("", module.body).splitlines()]
     if module.exports:
         lines.append(f"return {{ {_listed(module.exports)} }};")
-    return _EMPTY.sub("\n", f"{table}.{module.path.stem} = (() => {{\n" + "\n".join(lines) + "\n})();\n")
+    script = f"{table}.{module.path.stem} = (() => {{\n" + "\n".join(lines) + "\n})();\n"
+    return _EMPTY.sub("\n", _TIGHT.sub(lambda found: found["kept"] or found["sign"] or "", script))
 
 
 def _listed(names: dict[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
@@ -114,9 +113,9 @@ class ParameterCounts:
 
 def parameters(model: ModelSpec) -> ParameterCounts:
     """Count the parameters of a model, as publications do."""
-    numbers: Counter[LayerKind] = Counter()
+    numbers: dict[LayerKind, int] = {}
     for kind, count in layer_kinds(model):
-        numbers[kind] += count
+        numbers[kind] = numbers.get(kind, 0) + count
     return ParameterCounts(
         input_embedding=model.input_dim * model.d_model,
         output_embedding=0 if model.tied_embeddings else model.output_dim * model.d_model,

@@ -35,10 +35,20 @@ def read_model(path: Path, where: str) -> ModelFile:
     """Return the model that a Hugging Face configuration describes; `where` is how messages call the file.
 
     Raises:
-        InputError: no such file; no JSON object; an architecture that no model here can be, or that is not
-            known, which names those that are; entries that are missing or of another type.
+        InputError: no such file; no JSON object; as `model_of_configuration`.
     """
-    content = _read(path, where)
+    return model_of_configuration(_read(path, where), name_of_file(path), where)
+
+
+def model_of_configuration(content: object, name: str, where: str) -> ModelFile:
+    """Return the model that the JSON of a configuration describes; an empty `name` is that of its family.
+
+    Raises:
+        InputError: no object; an architecture that no model here can be, or that is not known, which names
+            those that are; entries that are missing or of another type.
+    """
+    if not isinstance(content, dict):
+        raise InputError(f"{where}: must hold a JSON object with model_type and sizes, as a config.json does")
     read = Entries(content, where)
     family = _family(content, where)
     values = FAMILIES[family](read)
@@ -47,7 +57,7 @@ def read_model(path: Path, where: str) -> ModelFile:
         lacks = f"lacks {', '.join(missing)}, which a configuration of model_type {family} has"
         raise InputError(f"{where}: {lacks}; give the config.json of the whole model")
     values = {
-        "name": name_of_file(path) or family,
+        "name": name or family,
         "batch_size": _BATCH_SIZE,
         "fidelity": "realistic",
         **values,
@@ -69,7 +79,7 @@ def name_of_file(path: Path) -> str:
     return path.resolve().parent.name if path.name == "config.json" else path.stem
 
 
-def _read(path: Path, where: str) -> dict[str, Any]:
+def _read(path: Path, where: str) -> object:
     try:
         if not path.is_file():
             problem = "is a folder" if path.is_dir() else "is no file" if path.exists() else "no such file"
@@ -81,10 +91,7 @@ def _read(path: Path, where: str) -> dict[str, Any]:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: is not UTF-8 text (byte {error.start})") from None
-    content = json_data(text, where, is_finite=False)  # some have an Infinity among entries that are not read
-    if not isinstance(content, dict):
-        raise InputError(f"{where}: must hold a JSON object with model_type and sizes, as a config.json does")
-    return content
+    return json_data(text, where, is_finite=False)  # some have an Infinity among entries that are not read
 
 
 def _family(content: dict[str, Any], where: str) -> str:

@@ -82,7 +82,7 @@ CHANGES = {
 @cache
 def loading(*modules: str) -> str:
     """A statement that runs modules of the page as the page does; `explorer` has what they export."""
-    file = Path(_FOLDER.name) / f"{'-'.join(modules)[:80]}.js"
+    file = Path(_FOLDER.name) / f"{'-'.join(modules).replace('/', '-')[:80]}.js"
     file.write_text(script(*modules))
     return _running(file)
 

@@ -1,6 +1,5 @@
 #include "answers/explorer/plan_explorer.hpp"
 
-#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <utility>
@@ -13,44 +12,11 @@ namespace dse::explorer {
 namespace {
 
 using config::JsonValue;
-using prediction::Mixer;
 
 const JsonValue& part_of(const JsonValue& object, std::string_view key) {
     const JsonValue* found = object.find(key);
     if (found == nullptr) throw InputError("the request has no " + std::string(key));
     return *found;
-}
-
-/// The keys that a token of a causal sequence sees on average, as dse/inputs/models/mixers.py counts them.
-double mean_latest_keys(double most, double tokens) {
-    const double seen = std::min(most, tokens);
-    return seen - seen * seen / (2 * tokens);
-}
-
-double mean_chunked_keys(std::int64_t size, std::int64_t tokens) {
-    const std::int64_t chunks = tokens / size, rest = tokens % size;
-    return static_cast<double>(chunks * size * size + rest * rest) / static_cast<double>(2 * tokens);
-}
-
-/// Keys follow from the length of the sequence, which a page changes.
-void set_mean_keys(prediction::Model& model, const JsonValue& record) {
-    const std::vector<JsonValue>& kinds = part_of(record, "kinds").items;
-    for (std::size_t i = 0; i < model.kinds.size(); ++i) {
-        prediction::LayerKind& kind = model.kinds[i];
-        if (kind.mixer != Mixer::kAttention && kind.mixer != Mixer::kWindow) continue;
-        const JsonValue& latest = part_of(kinds.at(i), "latest_keys");
-        const auto tokens = static_cast<double>(model.seq_len);
-        if (latest.kind == config::JsonKind::kNull) {
-            kind.mean_keys = tokens / 2;
-        } else if (part_of(kinds.at(i), "is_chunked").boolean) {
-            kind.mean_keys = mean_chunked_keys(std::stoll(latest.text), model.seq_len);
-        } else {
-            kind.mean_keys = mean_latest_keys(latest.number, tokens);
-        }
-    }
-    if (model.sparse)
-        model.sparse->mean_keys =
-            mean_latest_keys(static_cast<double>(model.sparse->top_k), static_cast<double>(model.seq_len));
 }
 
 prediction::BatchSource source_of(const JsonValue& request) {
@@ -84,9 +50,7 @@ std::vector<prediction::Precision> precisions_of(const JsonValue& request) {
 
 PlanExplorer::PlanExplorer(std::string_view text) {
     const JsonValue request = config::parse_json_object(text, "the request");
-    const JsonValue& model = part_of(request, "model");
-    model_ = prediction::model_of_json(to_text(model));
-    set_mean_keys(model_, model);
+    model_ = prediction::model_of_json(to_text(part_of(request, "model")));
     cluster_ = prediction::cluster_of_json(to_text(part_of(request, "cluster")));
     for (const JsonValue& each : part_of(request, "texts").items) texts_.push_back(each.text);
     predictor_ = std::make_unique<prediction::Predictor>(precisions_of(request), source_of(request));

@@ -21,9 +21,7 @@ inline constexpr std::size_t kPlanFigures = prediction::kStepParts + prediction:
 class PlanExplorer {
 public:
     /// Parses `{"model", "cluster", "frameworks": {name: record}, "precisions": [[name, format, bits], ...],
-    /// "texts"}`, with the records of dse/prediction/steps/native_inputs.py. Kinds of layers of the model
-    /// have `latest_keys` besides: the keys that a token sees at most, null for all, and `is_chunked`. Throws
-    /// InputError.
+    /// "texts"}`, with the records of dse/prediction/steps/native_inputs.py. Throws InputError.
     explicit PlanExplorer(std::string_view request);
 
     /// Figures of plans, rows of `prediction::kPlanColumns`; texts are numbers of those of the request.

@@ -1,5 +1,7 @@
 // A cluster and a model as the engine predicts them, from their figures as they stand in the form.
+import { lifted, plain } from "../../../../base/pages/python.js";
 import { inputError, npusOf } from "./plans.js";
+import { predictable } from "./rules.js";
 
 function nicsOf(tier, index, npusPerNode) {
   let each = Math.ceil(npusPerNode / tier.nics_per_node);
@@ -46,31 +48,7 @@ function clusterOf(system) {
   };
 }
 
-const recordOf = (model) => ({ ...model.record, batch_size: model.batch_size, seq_len: model.seq_len });
+/** What predicts steps of a model: its record as the engine takes it, and the operations of a step. */
+const predictableOf = (model) => plain(predictable(lifted(model)));
 
-// As dse.inputs.models.mixers counts the keys of a token.
-function meanKeys(kind, tokens) {
-  const most = kind.latest_keys;
-  if (most === null) return tokens / 2;
-  if (kind.is_chunked) {
-    const rest = tokens % most;
-    return (((tokens - rest) / most) * most ** 2 + rest ** 2) / (2 * tokens);
-  }
-  const seen = Math.min(most, tokens);
-  return seen - seen ** 2 / (2 * tokens);
-}
-
-/** The operations of a step, as dse.inputs.models.flops counts them. */
-function operationsOf(model) {
-  const { record, seq_len: tokens } = model;
-  const mixed = (kind) => {
-    if (kind.mixer === 3) return 6 * kind.state_elements;
-    if (kind.mixer === 0) return 0;
-    const found = 2 * meanKeys(kind, tokens) * record.num_heads * (record.key_width + record.value_width);
-    return found + (record.sparse ? 2 * (tokens / 2) * record.sparse.heads * record.sparse.head_dim : 0);
-  };
-  const scores = 3 * record.runs.reduce((sum, { kind, count }) => sum + count * mixed(record.kinds[kind]), 0);
-  return (record.flops.matrix_products + scores + record.flops.logits) * tokens * model.batch_size;
-}
-
-export { clusterOf, recordOf, operationsOf };
+export { clusterOf, predictableOf };

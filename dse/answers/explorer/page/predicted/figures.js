@@ -26,7 +26,7 @@ const scaleOf = (npus) => SCALES.find(([most]) => npus <= most)[1];
 
 // Experts of a plan are across nodes where an expert group, its ranks a stride apart, is larger than a node.
 function blocksOf(plan, model, cluster) {
-  if (!model.record.experts) return "dense";
+  if (!model.experts) return "dense";
   const isAcross = plan.ep > 1 && plan.ep * (plan.expert_tp || plan.tp) > cluster.tiers[0].npus;
   return isAcross ? "experts across nodes" : "experts";
 }

@@ -1,6 +1,6 @@
 // The worker of a page that predicts: enumerates a space, predicts its plans in slices, and keeps what it found for sorting.
 import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.js";
-import { clusterOf, operationsOf, recordOf } from "./clusters.js";
+import { clusterOf, predictableOf } from "./clusters.js";
 import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
 import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
 import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
@@ -125,7 +125,8 @@ function runsOf(id, { scenario, facts }, plans) {
   const { model, system, run: given } = scenario;
   const steps = stepsOf(given, model);
   if (steps === null) return null;
-  const request = requestOf({ given, record: facts.run, model: recordOf(model), cluster: clusterOf(system), steps, operations: operationsOf(model) });
+  const { record, operations } = predictableOf(model);
+  const request = requestOf({ given, record: facts.run, model: record, cluster: clusterOf(system), steps, operations });
   const find = (...asked) => {
     if (openedRuns.id !== id) openedRuns = { id, find: host().openRuns(request, facts.run_columns.length) };
     return openedRuns.find(...asked);
@@ -147,12 +148,13 @@ async function predicting(id, space, { scenario, facts }, found, runs, tell) {
     if (!known.has(reason)) known.set(reason, reasons.push(reason) - 1);
     return known.get(reason);
   };
-  const request = { model: recordOf(model), cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
+  const { record, operations } = predictableOf(model);
+  const request = { model: record, cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
   const text = JSON.stringify([id, model, system]);
   const peaks = system.accelerator.peak_tflops;
   const figures = new Figures({
     parts: facts.parts, categories: facts.categories,
-    facts: { tokens: model.batch_size * model.seq_len, operations: operationsOf(model), peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
+    facts: { tokens: model.batch_size * model.seq_len, operations, peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
   });
   const chunks = [];
   for (let row = 0; row < plans.count; row += 1) {

@@ -140,10 +140,12 @@ const runs = new Runs(work);
 function take(text, fileName) {
   const stem = fileName.replace(/\.json$/, "");
   const name = stem === "config" ? "config.json" : stem;
-  const spec = modelOf(text, name);
+  const { spec, notes } = modelOf(text, name);
+  if (spec.experts && data.space.choices.ep?.every((degree) => degree === 1)) notes.push(`plans here have no expert parallelism; those of dse explore model.file=${fileName} have`);
   data.presets.models = [...data.presets.models.filter((each) => each.name !== name), { name, spec, words: [`model.file=${fileName}`] }];
   form.addPreset("model", name);
   form.choose("model", name);
+  status.warn(notes.join("; "));
 }
 
 async function takeFile(file) {

@@ -1,0 +1,46 @@
+"""Rules of models that a page has, too: functions that are translated for it, and their module."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dse.base.pages.translated import translated
+from dse.base.pages.translated_code import RUNTIME
+from dse.base.records import converted
+from dse.inputs.models import ModelSpec
+from dse.inputs.models.flops import training_flops
+from dse.inputs.models.huggingface import model_of_configuration
+from dse.prediction.steps.native_inputs import model_record
+
+RULES = Path(__file__).parent / "page" / "predicted" / "rules.js"
+"""The place of the module among those of the page; no file has it."""
+
+
+def configured(content: object, name: str) -> dict[str, Any]:
+    """Return the model of a Hugging Face configuration, and notes on it.
+
+    Raises:
+        InputError: as `model_of_configuration`, `ModelSpec` and `model_record`.
+    """
+    found = model_of_configuration(content, name, "config.json")
+    model = converted(found.values, ModelSpec, "model")
+    model_record(model)  # what no step can be predicted of is refused at once
+    return {"spec": model, "notes": found.notes}
+
+
+def predictable(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what predicts steps of a model that a study stores: the engine's record, operations of a step.
+
+    Raises:
+        InputError: as `ModelSpec` and `model_record`.
+    """
+    model = converted(values, ModelSpec, "model")
+    return {"record": model_record(model), "operations": training_flops(model)}
+
+
+@cache
+def rules() -> str:
+    """Return the module that has both functions."""
+    return translated([configured, predictable], f"../../../../base/pages/{RUNTIME}")
