@@ -14,9 +14,10 @@ from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
 
 TEMPLATES = Path(__file__).parent / "templates"
 _LIBRARY = TEMPLATES / "vendor" / "chart.umd.min.js"
-PROGRAM_KEYS = (
-    *("memory_cap_bytes", "finished", "answers", "origins", "points"),
-    *("cap_curve", "breakdowns", "sensitivity"),
+PROGRAM_KEYS = (*("memory_cap_bytes", "finished", "answers", "origins", "points", "cap_curve"),)
+_SENSITIVITY_KEYS = (
+    *("label", "unit", "value", "low_factor", "high_factor", "span_ns"),
+    *("low_wall_time_ns", "base_wall_time_ns", "high_wall_time_ns"),
 )
 
 
@@ -70,7 +71,13 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
     places = [names.index(name) + 2 for name in STRATEGY_FIELDS]
     values = [tuple([entry[place] for place in places]) for entry in entries]
     axes = [axis.name for axis in shown_axes(values)]
-    unshown = {"key", *STRATEGY_FIELDS} - set(axes)  # the key is the longest field
+    columns = {name: [entry[place] for entry in entries] for place, name in enumerate(names, 2)}
+    alike = {
+        name: column[0]
+        for name, column in columns.items()
+        if entries and column.count(column[0]) == len(column)
+    }
+    unshown = {"key", *STRATEGY_FIELDS, *alike} - set(axes)  # the key is the longest field
     shown = [name for name in names if name not in unshown]
     kept_places = [0, 1, *[names.index(name) + 2 for name in shown]]
     groups = []
@@ -79,19 +86,37 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
         kept["points"] = [
             [*[point[place] for place in kept_places], views[point[0]]["label"]] for point in group["points"]
         ]
-        kept["breakdowns"] = [
-            {name: entry[name] for name in ("point", "wall_time_ns", "breakdown", "memory")}
-            for entry in group["breakdowns"]
+        kept["bars"] = {
+            "points": [entry["point"] for entry in group["breakdowns"]],
+            "time": _by_name([entry["breakdown"] for entry in group["breakdowns"]], "part", "ns"),
+            "memory": _by_name(
+                [entry["memory"]["categories"] for entry in group["breakdowns"]], "category", "bytes"
+            ),
+        }
+        kept["sensitivity"] = [
+            {key: entry[key] for key in _SENSITIVITY_KEYS} for entry in group["sensitivity"]
         ]
         groups.append(kept)
     return {
         "point_fields": [*shown, "label"],
+        "alike": {
+            name: value for name, value in alike.items() if name not in STRATEGY_FIELDS and name != "key"
+        },
         "run_figures": data["run_figures"],
         "strategy_fields": axes,
         "flags": [[axis.name, axis.word] for axis in AXES if axis.kind == "flag" and axis.since == 1],
         "groups": groups,
         "axis_studies": data["axis_studies"],
     }
+
+
+def _by_name(bars: list[list[dict[str, Any]]], name: str, value: str) -> dict[str, list[float]]:
+    """The parts of bars that any of them has, each as its values in all of them."""
+    parts = {
+        each[name]: [part[index][value] for part in bars]
+        for index, each in enumerate(bars[0] if bars else [])
+    }
+    return {part: values for part, values in parts.items() if any(values)}
 
 
 def grouped_digits(value: int | None) -> str:

@@ -1,31 +1,14 @@
 // Drawings of the rows of a table, in places that name it: [data-heat-of=ID] over two axes, [data-points-of=ID] and
 // [data-lines-of=ID]. They show what the filters leave, and choose rows of the table.
 import { redraws } from "./canvas.js";
-import { unitOf } from "./filters.js";
+import { measureOf } from "./column_measures.js";
 import { HeatMap } from "./heat_map.js";
-import { short } from "./inks.js";
 import { LinesPlot } from "./lines_plot.js";
 import { PointsPlot } from "./points_plot.js";
 import { SumMap } from "./sum_map.js";
 import { color, compared, hands } from "./tables.js";
 
 const labelsOf = ({ columns }) => (row) => columns.map(({ heading, at, said }) => `${heading} ${said(at(row))}`).join(", ");
-
-// Columns as plots take them, but texts that are long: axes have a place for each value, figures the unit of the largest.
-function measuresOf({ columns }) {
-  return columns.filter(({ isText }) => !isText).map(({ name, heading, values, isNumber, isAxis, at, said }) => {
-    const say = isNumber ? said : (place) => values[place];
-    if (isAxis) {
-      const read = isNumber ? (row) => at(row) ?? NaN : (row) => values.indexOf(at(row));
-      return { name, title: heading, heading, places: isNumber ? values : values.map((_, place) => place), read, say, sayInk: say };
-    }
-    const [unit, one, isSuffix] = unitOf(values.at(-1), said(values.at(-1)));
-    return {
-      name, title: heading, heading: unit && !isSuffix ? `${heading}, ${unit}` : heading, read: (row) => (at(row) ?? NaN) / one,
-      say: (value) => `${short(value)}${isSuffix ? unit : ""}`, sayInk: (value) => said(value * one),
-    };
-  });
-}
 
 function mapped(place, hand) {
   const { across, down, sums } = place.dataset;
@@ -41,7 +24,7 @@ function mapped(place, hand) {
 
 function plotted(place, hand, Plot, words) {
   const { across, up, ink } = place.dataset;
-  const measures = measuresOf(hand);
+  const measures = hand.columns.filter(({ isText }) => !isText).map(measureOf);
   const cost = (measures.find(({ name }) => name === up) ?? measures[0])?.read ?? (() => 0);
   const listed = (names) => (names ?? "").split("|");
   const plot = new Plot(place, { label: `${place.dataset.label} ${words}`, color, preferred: { x: listed(across), y: listed(up), ink: listed(ink) }, choose: (row) => hand.choose(row, { scrolls: false }) });

@@ -41,7 +41,7 @@ def lab_page(lab: StudyStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plots(browser: Chromium) -> dict[str, dict[str, int]]:
     """For each plot the number of values of each of its data sets, as the plot library has them."""
     found: dict[str, dict[str, int]] = browser.evaluate(
-        """Object.fromEntries([...document.querySelectorAll("canvas")].map((canvas) => [
+        """Object.fromEntries([...document.querySelectorAll("canvas[data-plot]")].map((canvas) => [
           canvas.dataset.plot,
           Object.fromEntries(Chart.getChart(canvas).data.datasets.map((set) => [set.label, set.data.length])),
         ]))"""
@@ -178,6 +178,57 @@ def test_a_heat_map_is_over_any_two_axes_and_follows_the_filters(browser: Chromi
     heads = browser.evaluate(f"[...{heat}.querySelectorAll('thead th')].map((head) => head.textContent)")
     assert heads == ["activation recompute no", "activation recompute yes"]
     assert all(text.endswith(" %") for text in browser.evaluate(cells))
+    assert browser.problems == []
+
+
+def settled_lines(browser: Chromium) -> str:
+    """The picture of the lines when nothing more is drawn."""
+    picture = "document.querySelector('[data-lines] canvas').toDataURL()"
+    last, now = "", str(browser.evaluate(picture))
+    while now != last:
+        browser.evaluate("new Promise((done) => setTimeout(done, 60))")
+        last, now = now, str(browser.evaluate(picture))
+    return now
+
+
+def test_lines_through_all_axes_follow_filters_the_chosen_point_and_their_colour(
+    browser: Chromium, lab_page: Path
+) -> None:
+    browser.prefer(prefers_color_scheme="light")
+    browser.open(lab_page, width=1320)
+    before = settled_lines(browser)
+    inks = "[...document.querySelectorAll('[data-lines] option')].map((one) => one.textContent)"
+    assert browser.evaluate(inks)[:6] == [
+        "dp",
+        "tp",
+        "sp",
+        "activation recompute",
+        "wall time",
+        "peak memory",
+    ]
+    hint = "document.querySelector('[data-lines] .hint').textContent"
+    assert browser.evaluate(hint) == "wall time, s"
+    browser.evaluate("document.querySelector('[data-rank]').click()")
+    chosen = settled_lines(browser)
+    assert chosen != before
+    browser.evaluate("document.querySelector('[data-filters] input[type=checkbox]').click()")
+    assert settled_lines(browser) not in (before, chosen)
+    browser.evaluate("document.querySelector('[data-filters] button').click()")
+    assert settled_lines(browser) == chosen
+    browser.evaluate(
+        """(() => {
+          const ink = document.querySelector("[data-lines] select");
+          ink.value = "activation_recompute";
+          ink.dispatchEvent(new Event("change"));
+        })()"""
+    )
+    assert settled_lines(browser) != chosen
+    assert browser.evaluate(hint) == "activation recompute"
+    assert browser.evaluate("document.querySelector('[data-lines]').innerText").split()[-2:] == ["no", "yes"]
+    browser.prefer(prefers_color_scheme="dark")
+    dark = settled_lines(browser)
+    browser.prefer(prefers_color_scheme="light")
+    assert settled_lines(browser) != dark
     assert browser.problems == []
 
 

@@ -3,10 +3,12 @@ import {
   PART_COLORS, axis, barScales, capLine, choosable, isNear, least, lookFor, most, names, placeOf, wrapped,
 } from "../../../base/pages/charts.js";
 import { Choice } from "../../../base/pages/choice.js";
+import { measureOf } from "../../../base/pages/column_measures.js";
 import { copies, copyButton, element, save } from "../../../base/pages/dom.js";
 import { Filters, said } from "../../../base/pages/filters.js";
 import { HeatMap } from "../../../base/pages/heat_map.js";
 import { inksOf, short } from "../../../base/pages/inks.js";
+import { LinesPlot } from "../../../base/pages/lines_plot.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
 import { compared } from "../../../base/pages/tables.js";
 
@@ -31,7 +33,7 @@ const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(valu
 // ---- points
 function pointsOf(group) {
   const points = group.points.map((entry) => {
-    const point = { rank: entry[0], origin: group.origins[entry[1]] };
+    const point = { ...report.alike, rank: entry[0], origin: group.origins[entry[1]] };
     report.point_fields.forEach((name, index) => { point[name] = entry[index + 2]; });
     point.command = `${point.origin.command} `
       + report.strategy_fields.map((name) => `strategy.${name}=${override(point[name])}`).join(" ");
@@ -62,6 +64,7 @@ const FIGURES = [
 ];
 
 const HIGH_IS_BETTER = new Set(["mfu_pct", "tokens_per_s", "compute_utilization_pct", "run_effective_pct", "run_goodput_pct"]);
+const LINE_FIGURES = ["peak_memory_bytes", "wall_time_ns"];
 const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
 
 // ---- one question of the report
@@ -101,8 +104,9 @@ class Question {
 
   // Filters over the axes that vary, and the choice of what colours points.
   addHands() {
-    const [fold, row, map] = ["filters", "ink", "heat"].map((name) => this.section.querySelector(`[data-${name}]`));
+    const [fold, row, map, lines] = ["filters", "ink", "heat", "lines"].map((name) => this.section.querySelector(`[data-${name}]`));
     if (map) this.heat = new HeatMap(map, { preferred: { x: ["tp", "pp"], y: ["dp", "pp"], of: ["wall_time_ns"] }, choose: (point) => this.select(point.rank) });
+    if (lines) this.lines = new LinesPlot(lines, { label: "Points as lines through their axes", color, preferred: { ink: ["wall_time_ns"] } });
     if (!fold) return;
     this.filters = new Filters(fold, () => this.filter());
     this.tellFilters();
@@ -143,6 +147,16 @@ class Question {
     this.heat?.update({ axes, figures: this.figures(), rows: this.shown, said, label: (point) => point.label, isChosen: (point) => point.rank === this.selected });
   }
 
+  // A line for each point through its axes, and two figures.
+  fillLines() {
+    const axes = this.varying.map((axis) => ({ ...axis, said, isAxis: true, isNumber: typeof axis.values[0] === "number", at: (point) => point[axis.name] }));
+    const figures = this.figures().map((figure) => ({ ...figure, isNumber: true, at: figure.of, values: [most(this.points.map(figure.of))] }));
+    const measures = [...axes, ...figures].map(measureOf);
+    const through = measures.filter(({ name, places }) => places || LINE_FIGURES.includes(name));
+    const selected = this.shown.find(({ rank }) => rank === this.selected) ?? null;
+    this.lines?.update({ measures, axes: through, rows: this.shown, selected, cost: (point) => point.wall_time_ns });
+  }
+
   // Points in sets of one colour each, by what was chosen; undefined: by flags.
   inkSets(points, radius) {
     const chosen = this.ink?.value ?? "flags";
@@ -173,6 +187,7 @@ class Question {
     this.selected = rank;
     this.showSelected(point);
     this.fillHeat();
+    this.fillLines();
     const { scatter } = this.charts;
     if (scatter) {
       scatter.data.datasets.find((set) => set.role === "selected").data = [this.place(point)];
@@ -275,7 +290,8 @@ class Question {
       const name = canvas.dataset.plot;
       this.charts[name] = new Chart(canvas, this[name](canvas));
     }
-    if (this.selected !== null) this.select(this.selected);
+    if (this.selected === null) this.fillLines();
+    else this.select(this.selected);
   }
 
   place(point) {
@@ -365,25 +381,23 @@ class Question {
     return [point.label, `${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`, point.origin.variant].filter(Boolean);
   }
 
-  bars(canvas, list, valueOf, scale, title) {
-    const entries = this.group.breakdowns;
-    const labels = entries.map((entry) => {
-      const names = Object.keys(ANSWERS).filter((name) => this.group.answers[name] === entry.point);
+  // Stacked bars of the best points; `parts` are values of all of them by name.
+  bars(canvas, parts, scale, title) {
+    const { points } = this.group.bars;
+    const labels = points.map((rank) => {
+      const names = Object.keys(ANSWERS).filter((name) => this.group.answers[name] === rank);
       const answers = `(${names.map((name) => ANSWERS[name]).join(", ")})`;
-      return [this.byRank.get(entry.point).label, answers].flatMap((text) => wrapped(text, canvas));
+      return [this.byRank.get(rank).label, answers].flatMap((text) => wrapped(text, canvas));
     });
     this.heighten(canvas, labels);
-    const lists = entries.map((entry) => list(entry));
-    const sets = lists[0].map((first, index) => ({
-      label: (first.part ?? first.category).replaceAll("_", " "),
-      data: lists.map((parts) => valueOf(parts[index]) / scale[0]),
-      backgroundColor: color(PART_COLORS[first.part ?? first.category] ?? "c11"),
-      borderColor: color("page"), borderWidth: { right: 1 }, maxBarThickness: 34,
-    })).filter((set) => set.data.some((value) => value > 0));
-    const options = this.options((item) => entries[item.dataIndex]?.point);
+    const sets = Object.entries(parts).map(([name, values]) => ({
+      label: name.replaceAll("_", " "), data: values.map((value) => value / scale[0]),
+      backgroundColor: color(PART_COLORS[name] ?? "c11"), borderColor: color("page"), borderWidth: { right: 1 }, maxBarThickness: 34,
+    }));
+    const options = this.options((item) => points[item.dataIndex]);
     options.plugins.legend.labels.pointStyle = "rect";
     options.plugins.tooltip.callbacks.label = (item) => {
-      const total = lists[item.dataIndex].reduce((sum, part) => sum + valueOf(part), 0);
+      const total = Object.values(parts).reduce((sum, values) => sum + values[item.dataIndex], 0);
       const value = item.raw * scale[0];
       return `${item.dataset.label}: ${scale[2](value)} (${percent((100 * value) / total)})`;
     };
@@ -402,9 +416,12 @@ class Question {
     canvas.parentElement.style.setProperty("--rows", String(lines * labels.length));
   }
 
+  mostOfBars(figure) {
+    return most(this.group.bars.points.map((rank) => this.byRank.get(rank)[figure]));
+  }
+
   time(canvas) {
-    const scale = timeScale(Math.max(...this.group.breakdowns.map((entry) => entry.wall_time_ns)));
-    return this.bars(canvas, (entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
+    return this.bars(canvas, this.group.bars.time, [...timeScale(this.mostOfBars("wall_time_ns")), duration], "wall time");
   }
 
   // Where an axis of memory ends: points far above the cap would hide those that fit.
@@ -415,11 +432,11 @@ class Question {
   }
 
   memory(canvas) {
-    const largest = Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes));
+    const largest = this.mostOfBars("peak_memory_bytes");
     const end = this.memoryEnd(largest);
     const scale = memoryScale(end);
     const cut = end < largest ? `, bars end at ${bytes(end)}` : "";
-    const chart = this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], `peak memory of a rank${cut}`);
+    const chart = this.bars(canvas, this.group.bars.memory, [...scale, bytes], `peak memory of a rank${cut}`);
     if (cut) chart.options.scales.x.max = end / scale[0];
     return chart;
   }
