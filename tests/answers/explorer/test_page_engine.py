@@ -199,7 +199,7 @@ def test_what_goes_wrong_has_a_kind_and_a_message() -> None:
     found = run("""
   found.broken = await error(start({ packed: "AQID", workerSource, result_version }));
   found.old = await error(start({ packed, workerSource, result_version: 99 }));
-  served = workerSource.replace('"mfu_pct", "tokens_per_s",', "");
+  served = workerSource.replace('"mfu_pct","tokens_per_s",', "");
   found.older = await error(start({ packed, workerSource, result_version }));
   served = workerSource;
   await start({ packed, workerSource, result_version });
@@ -232,7 +232,7 @@ def test_what_goes_wrong_has_a_kind_and_a_message() -> None:
 def test_an_engine_that_is_refused_computes_nothing() -> None:
     """Neither what waits while it starts nor what is asked later: all get the reason."""
     found = run("""
-  served = workerSource.replace('"mfu_pct", "tokens_per_s",', "");
+  served = workerSource.replace('"mfu_pct","tokens_per_s",', "");
   const started = error(start({ packed, workerSource, result_version }));
   const waiting = error(evaluate(scenario, strategies));
   found.started = await started;
