@@ -14,13 +14,10 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dse.base.errors import InputError
 from dse.base.records import converted
-
-if TYPE_CHECKING:
-    from dse.base.pages.translated import Program
 
 RUNTIME = "python.js"
 _BUILTINS: tuple[Any, ...] = (all, any, dict, enumerate, len, list, range, repr, set, sorted, str, sum, zip)
@@ -69,10 +66,23 @@ _RESERVED = frozenset(
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
 
 
+class Names(Protocol):
+    """The module in which a function stands: it has all that the function names."""
+
+    def name_of(self, value: Any, wanted: str = "") -> str:
+        """Return the name of a function, class or table there."""
+
+    def literal(self, value: Any) -> str:
+        """Return a value that is known when the page is made."""
+
+    def ask(self, name: str) -> None:
+        """Remember that a method of this name may be called."""
+
+
 class FunctionCode(ast.NodeVisitor):
     """One function: its own names are names of JavaScript; others are looked up where it was defined."""
 
-    def __init__(self, program: Program, function: Any) -> None:
+    def __init__(self, program: Names, function: Any) -> None:
         """Read the source of a function."""
         self._program = program
         self._function = function

@@ -241,7 +241,7 @@ def test_a_study_without_a_point_that_is_ok_is_refused_and_so_is_no_study(tmp_pa
 def test_every_module_of_the_folder_stands_once_in_the_page_or_its_worker() -> None:
     scripts = [str(script(name)) for name in ("app", "worker")]
     for name in (path.stem for path in PAGE.glob("*.js")):
-        counts = {text.count(f"\nexplorer.{name} = ") for text in scripts}
+        counts = {text.count(f"\nexplorer.{name}=") for text in scripts}
         assert counts in ({1}, {0, 1}), name
 
 
