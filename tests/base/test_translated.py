@@ -19,7 +19,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.base.pages import joined
 from dse.base.pages.translated import translated
-from dse.base.pages.translated_code import RUNTIME
+from dse.base.pages.translated_expressions import RUNTIME
 from dse.base.records import converted, shown
 from dse.base.suggestions import did_you_mean
 

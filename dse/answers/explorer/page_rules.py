@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.pages.translated import translated
-from dse.base.pages.translated_code import RUNTIME
+from dse.base.pages.translated_expressions import RUNTIME
 from dse.base.records import converted
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops

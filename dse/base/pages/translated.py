@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dse.base.pages.translated_code import FunctionCode
+from dse.base.pages.translated_functions import FunctionCode
 from dse.base.records import hints_of, is_record, without_none
 
 

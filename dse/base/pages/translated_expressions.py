@@ -1,4 +1,4 @@
-"""The code of one function as JavaScript: the part of Python that rules are written in.
+"""Expressions of a function as JavaScript: the part of Python that rules are written in.
 
 Anything else is an error when a page is made. Whole numbers are BigInt; `python.js` has the operations.
 """
@@ -79,8 +79,8 @@ class Names(Protocol):
         """Remember that a method of this name may be called."""
 
 
-class FunctionCode(ast.NodeVisitor):
-    """One function: its own names are names of JavaScript; others are looked up where it was defined."""
+class Expressions(ast.NodeVisitor):
+    """Expressions of a function: its own names are those of JavaScript, others are looked up where it stands."""
 
     def __init__(self, program: Names, function: Any) -> None:
         """Read the source of a function."""
@@ -89,40 +89,6 @@ class FunctionCode(ast.NodeVisitor):
         source, self._line = inspect.getsourcelines(function)
         (self._node,) = ast.parse(textwrap.dedent("".join(source))).body
         self._own: set[str] = set()
-
-    def statement(self, name: str) -> str:
-        """Return the function as a statement."""
-        return f"function {name}(...$) {self._body(is_member=False)}"
-
-    def member(self, record: str, name: str, *, is_property: bool) -> str:
-        """Return the function as a method or property of a class."""
-        body = self._body(is_member=True)
-        if is_property:
-            return f'Object.defineProperty({record}.prototype, "{name}", {{ get(...$) {body} }});'
-        return f"{record}.prototype.{name} = function (...$) {body};"
-
-    def _body(self, *, is_member: bool) -> str:
-        node: Any = self._node
-        given = node.args
-        names = [each.arg for each in given.args][int(is_member) :]
-        keys = [each.arg for each in given.kwonlyargs]
-        rest, others = ([each.arg] if each else [] for each in (given.vararg, given.kwarg))
-        bound = [*names, *rest, *keys, *others]
-        stored = [each for each in dict.fromkeys(_stored(node)) if each not in bound]
-        self._own |= {*bound, *stored, *(["self"] if is_member else [])}
-        lines = ["const self = this;"] if is_member else []
-        if bound:
-            placed = zip(names[len(names) - len(given.defaults) :], given.defaults, strict=True)
-            pairs = [pair for pair in (*placed, *zip(keys, given.kw_defaults, strict=True)) if pair[1]]
-            options = [f"{name}: {json.dumps(value)}" for name, value in (("keys", keys),) if value]
-            options += [f"{name}: true" for name, value in (("rest", rest), ("others", others)) if value]
-            defaults = ", ".join(f"{name}: () => {self._of(value)}" for name, value in pairs)
-            options += [f"defaults: {{ {defaults} }}"] if defaults else []
-            more = f", {{ {', '.join(options)} }}" if options else ""
-            lines.append(f'let [{", ".join(map(_plain, bound))}] = py.bind($, "{" ".join(names)}"{more});')
-        if stored:
-            lines.append(f"let {', '.join(map(_plain, stored))};")
-        return "\n".join(["{", *lines, *self._block(node.body), "}"])
 
     def generic_visit(self, node: ast.AST) -> str:
         """Refuse all that has no method here."""
@@ -137,12 +103,6 @@ class FunctionCode(ast.NodeVisitor):
     def _listed(self, nodes: Iterable[ast.AST]) -> str:
         return ", ".join(map(self._of, nodes))
 
-    def _block(self, body: Iterable[ast.stmt]) -> list[str]:
-        return [line for each in body if (line := self._of(each))]
-
-    def _braces(self, body: Iterable[ast.stmt]) -> str:
-        return "\n".join(["{", *self._block(body), "}"])
-
     def _truth(self, node: ast.AST) -> str:
         """A condition, of which JavaScript has its own idea unless it is true or false."""
         if isinstance(node, ast.BoolOp):
@@ -151,52 +111,6 @@ class FunctionCode(ast.NodeVisitor):
         text = self._of(node)
         is_plain = isinstance(node, ast.Compare) or text.startswith(("!", "py.isinstance("))
         return text if is_plain else f"py.truth({text})"
-
-    # ---- statements
-    def visit_Expr(self, node: ast.Expr) -> str:
-        """An expression, or nothing in place of a docstring."""
-        return "" if isinstance(node.value, ast.Constant) else f"{self._of(node.value)};"
-
-    def visit_Return(self, node: ast.Return) -> str:
-        """The end of a function."""
-        return f"return {self._of(node.value) if node.value else 'null'};"
-
-    def visit_Raise(self, node: ast.Raise) -> str:
-        """An error."""
-        return f"throw {self._of(node.exc)};" if node.exc else self.generic_visit(node)
-
-    def visit_If(self, node: ast.If) -> str:
-        """A choice."""
-        orelse = f" else {self._braces(node.orelse)}" if node.orelse else ""
-        return f"if ({self._truth(node.test)}) {self._braces(node.body)}{orelse}"
-
-    def visit_For(self, node: ast.For) -> str:
-        """A loop."""
-        head = f"for ({self._of(node.target)} of {self._of(node.iter)})"
-        return self.generic_visit(node) if node.orelse else f"{head} {self._braces(node.body)}"
-
-    def visit_Continue(self, node: ast.Continue) -> str:  # noqa: ARG002
-        """The next turn of a loop."""
-        return "continue;"
-
-    def visit_Assign(self, node: ast.Assign) -> str:
-        """A value for one name, several, or an entry."""
-        *others, last = node.targets
-        return "".join([f"{self._of(each)} = " for each in others]) + self._put(last, self._of(node.value))
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> str:
-        """The same with a type."""
-        return self._put(node.target, self._of(node.value)) if node.value else ""
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> str:
-        """The same with an operation; what is added to a list makes a new one."""
-        read = ast.parse(ast.unparse(node.target), mode="eval").body
-        return self._put(node.target, self._of(ast.copy_location(ast.BinOp(read, node.op, node.value), node)))
-
-    def _put(self, target: ast.expr, value: str) -> str:
-        if isinstance(target, ast.Subscript):
-            return f"py.put({self._of(target.value)}, {self._of(target.slice)}, {value});"
-        return f"{self._of(target)} = {value};"
 
     # ---- names and calls
     def visit_Constant(self, node: ast.Constant) -> str:
@@ -207,7 +121,7 @@ class FunctionCode(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> str:
         """An own name, or one of where the function was defined."""
-        return _plain(node.id) if node.id in self._own else self._known(node, self._found(node), node.id)
+        return plain(node.id) if node.id in self._own else self._known(node, self._found(node), node.id)
 
     def _found(self, node: ast.expr) -> Any:
         """The value of a name that is not the function's own, or of an attribute of a module; else None."""
@@ -345,7 +259,7 @@ class FunctionCode(ast.NodeVisitor):
         value = self._of(node.value)
         if node.format_spec is None:
             return f"py.{'repr' if node.conversion == ord('r') else 'str'}({value})"
-        wanted = ast.unparse(node.format_spec).strip("f'\"")
+        wanted = ast.unparse(node.format_spec)[2:-1]
         is_general = wanted.startswith(".") and wanted.endswith("g")
         return f"py.general({value}, {wanted[1:-1]})" if is_general else self.generic_visit(node)
 
@@ -353,7 +267,7 @@ class FunctionCode(ast.NodeVisitor):
         """A function of one expression."""
         names = [each.arg for each in node.args.args]
         with self._inside(names):
-            return f"(({', '.join(map(_plain, names))}) => {self._of(node.body)})"
+            return f"(({', '.join(map(plain, names))}) => {self._of(node.body)})"
 
     def visit_ListComp(self, node: ast.ListComp) -> str:
         """A list by a loop."""
@@ -374,7 +288,7 @@ class FunctionCode(ast.NodeVisitor):
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension]) -> str:
         first = self._of(generators[0].iter)  # it is read outside
-        targets = [name for each in generators for name in _stored(each)]
+        targets = [name for each in generators for name in stored(each)]
         with self._inside(targets):
             loops = ""
             for index, each in enumerate(generators):
@@ -400,14 +314,15 @@ def _compared(sign: ast.cmpop, left: str, right: str) -> str:
     return f"{'!' if isinstance(sign, ast.NotEq | ast.NotIn) else ''}py.{name}({left}, {right})"
 
 
-def _stored(node: ast.AST) -> Iterator[str]:
-    """The names that get values outside the expressions that have names of their own."""
+def stored(node: ast.AST) -> Iterator[str]:
+    """Yield the names that get values outside the expressions that have names of their own."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
             yield child.id
         if not isinstance(child, _COMPREHENSIONS):
-            yield from _stored(child)
+            yield from stored(child)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return an own name of a function as JavaScript can have it."""
     return f"{name}_" if name in _RESERVED else name
