@@ -44,23 +44,10 @@ _ARITHMETIC: Mapping[type, str] = {
     ast.Pow: "pow",
 }
 _ORDER: Mapping[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_RESERVED = frozenset(
-    [
-        "case",
-        "catch",
-        "default",
-        "delete",
-        "do",
-        "export",
-        "function",
-        "let",
-        "new",
-        "py",
-        "switch",
-        "this",
-        "var",
-    ]
-)
+_RESERVED = {
+    *("case", "catch", "default", "delete", "do", "export", "function"),
+    *("let", "new", "py", "switch", "this", "var"),
+}
 """Names of Python that JavaScript or a module uses otherwise."""
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
@@ -80,7 +67,7 @@ class Names(Protocol):
 
 
 class Expressions(ast.NodeVisitor):
-    """Expressions of a function: its own names are those of JavaScript, others are looked up where it stands."""
+    """Expressions of a function: own names are those of JavaScript, others are looked up where it stands."""
 
     def __init__(self, program: Names, function: Any) -> None:
         """Read the source of a function."""
