@@ -48,7 +48,12 @@ function clusterOf(system) {
   };
 }
 
+const known = new WeakMap(); // a request asks twice
+
 /** What predicts steps of a model: its record as the engine takes it, and the operations of a step. */
-const predictableOf = (model) => plain(predictable(lifted(model)));
+function predictableOf(model) {
+  if (!known.has(model)) known.set(model, plain(predictable(lifted(model))));
+  return known.get(model);
+}
 
 export { clusterOf, predictableOf };
