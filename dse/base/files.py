@@ -101,16 +101,16 @@ def _opened_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)  # opening a pipe without a writer would wait for ever
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, keeps_mark: bool = False) -> str:
     """Return the text of a configuration file or a graph: regular, UTF-8, at most 256 MiB.
 
-    A byte order mark before it is left out.
+    A byte order mark before it is left out, unless a reader by hand has to see it.
 
     Raises:
         InputError: it is not, or cannot be read.
     """
     try:
-        return read_bytes(path, _MOST_TEXT_BYTES).decode("utf-8-sig")
+        return read_bytes(path, _MOST_TEXT_BYTES).decode("utf-8" if keeps_mark else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 

@@ -88,7 +88,7 @@ def _run(path: Path, values: dict[str, str], overrides: Sequence[str]) -> dict[s
         raise InputError(f"{shown} has no effect on the program of a runtime; leave {name} out")
     limits = one_of(values, "limits", tuple(MSCCL_LIMITS))
     root = whole(values, "root", None, most=1 << 20)
-    text = read_text(path)
+    text = read_text(path, keeps_mark=is_xml)  # runtimes of MSCCL read no file that begins with one
     if is_xml:
         found = interpret_msccl(text, str(path), limits, root)
     else:

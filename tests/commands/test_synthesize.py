@@ -146,6 +146,13 @@ def test_a_program_of_a_runtime_that_is_wrong_is_exit_code_1(ring: Path) -> None
     assert done.err == "error: own.xml, line 1: coll is ''; expected a name\n"
 
 
+def test_an_xml_behind_a_byte_order_mark_is_refused_as_runtimes_do(tmp_path: Path) -> None:
+    (tmp_path / "own.xml").write_bytes(b"\xef\xbb\xbf<algo>\n")
+    done = run_dse("schedule", "own.xml", cwd=tmp_path)
+    assert done.code == 2
+    assert done.err.startswith("error: own.xml, line 1: '?<algo>' is no node; expected <TAG KEY=")
+
+
 def test_several_sizes_are_a_library_whose_ranges_meet(tmp_path: Path) -> None:
     keys = ("topology=ring__dim=[4]__alpha=500__beta=50", "trials=1", "collective=all_gather")
     sizes = ("operation_bytes=[1KiB,64KiB,4MiB]", "export=[msccl,mscclpp,nccl]")

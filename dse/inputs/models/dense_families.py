@@ -113,8 +113,11 @@ def seed_oss(read: Entries) -> Values:
 
 
 def olmo2(read: Entries) -> Values:
-    """Llama with norms behind blocks in place of those before, and with norms of queries and keys."""
-    return whole_norms(llama(read), read)
+    """Llama with norms behind blocks in place of those before, and with norms of queries and keys.
+
+    OLMo 3 has windows, on three of four layers where the configuration does not say on which.
+    """
+    return whole_norms(llama(read.over(sliding_window_pattern=4)), read)
 
 
 def whole_norms(values: Values, read: Entries) -> Values:
@@ -155,13 +158,13 @@ def gemma3(read: Entries) -> Values:
     """The text model: Gemma 2 with norms of queries and keys, and windows on five of six layers."""
     # Configurations of models with images leave out what is so by default in their family.
     sizes = {"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
-    text = read.of_text().over(**sizes, max_position_embeddings=131072, sliding_window_pattern=6)
+    text = read.of_text("gemma3_text").over(**sizes, max_position_embeddings=131072, sliding_window_pattern=6)
     return {**gemma(text), "post_norms": True, "query_key_norms": True}
 
 
 def mistral3(read: Entries) -> Values:
     """The text model, a Llama."""
-    return llama(read.of_text())
+    return llama(read.of_text("mistral", "ministral", "ministral3", "llama"))
 
 
 def gpt2(read: Entries) -> Values:

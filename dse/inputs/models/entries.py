@@ -92,12 +92,23 @@ class Entries:
         stated = {key: value for key, value in self.values.items() if value is not None}
         return Entries({**defaults, **stated}, self.where, self.missing, self.notes)
 
-    def of_text(self) -> Entries:
-        """Return the entries of the text model; a note says what images lose."""
+    def of_text(self, *kinds: str) -> Entries:
+        """Return the entries of the text model, one of some `model_type`; a note says what images lose.
+
+        Raises:
+            InputError: the text model is of another kind.
+        """
         text = self.within("text_config")
+        kind = text.values.get("model_type")
+        if text is not self and kind is not None and kind not in kinds:
+            raise InputError(
+                f"{text.where}: model_type is {shown(kind)}; it may be {', '.join(kinds)}: give the "
+                "text model as a config.json of its own, with its model_type"
+            )
         if "vision_config" in self.values:
             text.notes.append("its image encoder is left out")
-        return text
+        # The whole model may say what its text model leaves open.
+        return text.over(tie_word_embeddings=self.values.get("tie_word_embeddings"))
 
     def within(self, key: str) -> Entries:
         """Return the entries of a group, or these if there is no such group; missing ones are shared.

@@ -78,7 +78,11 @@ def ernie_moe(read: Entries) -> Values:
         "dense_layers": read.count("moe_layer_start_index", 0),
         "every": read.count("moe_layer_interval", 1),
     }
-    return {**llama(read, tied=True), "experts": experts}
+    values = llama(read, tied=True)
+    last = read.values.get("moe_layer_end_index")  # -1 is the last layer, as null is
+    if last is not None and last != -1 and read.count("moe_layer_end_index") < values["num_layers"] - 1:
+        read.refuse_unless("moe_layer_end_index", -1, -1)
+    return {**values, "experts": experts}
 
 
 def dots1(read: Entries) -> Values:
@@ -144,8 +148,8 @@ def glm4_moe(read: Entries) -> Values:
 
 
 def gpt_oss(read: Entries) -> Values:
-    """Windows on some layers, sinks, and biases in all matrices but none in norms."""
-    values = llama(read, has_own_biases=True)
+    """Windows on every second layer, sinks, and biases in all matrices but none in norms."""
+    values = llama(read.over(sliding_window_pattern=2), has_own_biases=True)
     read.refuse_unless("attention_bias", True, True)
     own = {"biases": True, "qkv_biases": False, "rms_norm": True, "attention_sinks": True}
     return _with_experts({**values, **own}, read, "num_local_experts")
@@ -153,7 +157,7 @@ def gpt_oss(read: Entries) -> Values:
 
 def llama4(read: Entries) -> Values:
     """The text model: chunks on some layers, one shared expert, experts on some layers."""
-    text = read.of_text()
+    text = read.of_text("llama4_text")
     values = llama(text)
     layers, chunk = values["num_layers"], text.optional("attention_chunk_size")
     experts = {

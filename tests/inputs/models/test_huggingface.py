@@ -116,6 +116,40 @@ def test_layers_and_experts_are_where_the_configuration_says(tmp_path: Path) -> 
     assert (deepseek.groups, deepseek.top_groups) == (8, 4)
 
 
+@pytest.mark.parametrize(("name", "every"), [("gpt-oss-20b", 2), ("OLMo-3-7B", 4)])
+def test_layers_without_a_list_have_the_windows_of_their_family(
+    name: str, every: int, tmp_path: Path
+) -> None:
+    content = {key: value for key, value in MODELS[name][0].items() if key != "layer_types"}
+    windows = read(tmp_path, content).windows
+    assert windows is not None
+    assert windows.full_every == every
+
+
+def test_a_text_model_of_another_family_is_refused(tmp_path: Path) -> None:
+    text = {**MODELS["DeepSeek-V3"][0], "model_type": "deepseek_v3"}
+    assert refusal(tmp_path, json.dumps({"model_type": "mistral3", "text_config": text})) == (
+        "model.file=config.json: text_config: model_type is 'deepseek_v3'; it may be mistral, ministral, "
+        "ministral3, llama: give the text model as a config.json of its own, with its model_type"
+    )
+
+
+def test_the_whole_model_may_say_that_its_text_model_ties_embeddings(tmp_path: Path) -> None:
+    content = {**MODELS["Mistral-Small-3.1-24B"][0], "tie_word_embeddings": True}
+    assert read(tmp_path, content).tied_embeddings
+
+
+@pytest.mark.parametrize(("last", "is_read"), [(-1, True), (27, True), (14, False)])
+def test_experts_up_to_a_layer_before_the_last_are_refused(last: int, is_read: bool, tmp_path: Path) -> None:
+    content = {**MODELS["ERNIE-4.5-21B-A3B"][0], "moe_layer_end_index": last}
+    if is_read:
+        assert read(tmp_path, content).experts == read(tmp_path, MODELS["ERNIE-4.5-21B-A3B"][0]).experts
+    else:
+        assert refusal(tmp_path, json.dumps(content)) == (
+            "model.file=config.json: moe_layer_end_index is 14, which no model here can have; it may be -1"
+        )
+
+
 @pytest.mark.parametrize("name", ["Llama-4-Maverick", "gemma-3-4b", "Mistral-Small-3.1-24B"])
 def test_the_text_model_of_one_with_images_is_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
