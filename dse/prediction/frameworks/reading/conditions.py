@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import NoReturn
 
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
+from dse.prediction.frameworks.reading.shell_nodes import Case, Node
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
 from dse.prediction.frameworks.reading.shell_tokens import Token
 from dse.prediction.frameworks.reading.shell_words import Variables
@@ -42,6 +44,21 @@ def holds(parts: Sequence[Token] | Sequence[str], variables: Variables, line: in
     if condition.items:
         condition.refuse()
     return result()
+
+
+def chosen(case: Case, variables: Variables) -> tuple[Node, ...]:
+    """Return the statements behind the first pattern that the text of a case fits; none if it fits none.
+
+    Raises:
+        InputError: only a running shell would know the text.
+    """
+    text = without_unset(variables.text(case.text))
+    if missing_in(text):
+        raise ask(text, f"{variables.where}: line {case.line}", "a case")
+    for patterns, body in case.branches:
+        if any(fnmatchcase(text, pattern) for pattern in patterns):
+            return body
+    return ()
 
 
 def _item(part: Token | str, variables: Variables, line: int) -> tuple[str, bool]:

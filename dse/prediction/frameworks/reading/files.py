@@ -1,4 +1,4 @@
-"""Configuration files of frameworks: JSON with comments, YAML and TOML, as plain data."""
+"""Configuration files of frameworks: JSON as Hjson has it, with comments, YAML and TOML, as plain data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _MOST_NODES = 100_000
 _MOST_DOTS = 100
 """Of a key of TOML: Python reads one of n names in time n^2."""
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|\n|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_TEXT = r'"(?:[^"\\\n]|\\.)*(?:"|\n|\\?\Z)'
+_COMMENT = re.compile(rf"{_TEXT}|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*[\]}}])", re.DOTALL)
 """Every alternative ends at the end of the text too: a search takes time in proportion to it."""
 
 _KEY = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*""", re.ASCII)
@@ -47,7 +49,7 @@ def data_of(path: Path) -> Any:
     text, where = text_of(path), str(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        return json_data(_COMMENT.sub(_blank, text), where)
+        return json_data(_LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text)), where)
     if suffix == ".toml":
         return toml_data(text, where)
     return _with_numbers(yaml_data(text, where, _MOST_NODES))

@@ -10,21 +10,22 @@ from dse.base.errors import InputError
 from dse.base.files import is_file
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.conditions import holds
+from dse.prediction.frameworks.reading.conditions import chosen, holds
 from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
-from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
-from dse.prediction.frameworks.reading.shell_syntax import (
+from dse.prediction.frameworks.reading.shell_nodes import (
     Assignment,
+    Case,
     Chain,
     Choice,
     Loop,
     Node,
     Simple,
-    Statements,
     Test,
 )
+from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
+from dse.prediction.frameworks.reading.shell_syntax import Statements
 from dse.prediction.frameworks.reading.shell_words import Variables
 
 _MOST_WORDS = 100_000
@@ -34,8 +35,8 @@ _MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _PASSED_NAMES = """
-. : cat cd conda date echo hostname ls mkdir ml module nvidia-smi popd printf pushd pwd set shopt
-sleep source spack tee trap true ulimit umask wait which
+. : cat cd clear conda date echo hostname ls mkdir ml module nvidia-smi pip popd printf pushd pwd set
+shopt sleep source spack tee trap true ulimit umask wait which
 """
 _SILENT = (":", "set", "echo", "mkdir")  # commands that change no word of others
 _PASSED = frozenset(_PASSED_NAMES.split())
@@ -116,6 +117,8 @@ class _Interpreter:
             return True
         if isinstance(node, Test):
             return holds(node.tokens, self.variables, node.line)
+        if isinstance(node, Case):
+            return self.run(chosen(node, self.variables))
         if isinstance(node, Chain):
             return self._chain(node)
         if isinstance(node, Loop):

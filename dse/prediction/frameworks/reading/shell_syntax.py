@@ -3,82 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NoReturn, Union
+from typing import NoReturn
 
 from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.shell_tokens import Part, Token, Tokens
-
-Word = tuple[Part, ...]
-Node = Union["Simple", "Test", "Choice", "Chain", "Loop"]
-"""A statement; Python 3.10 reads this at run time."""
+from dse.prediction.frameworks.reading.shell_nodes import (
+    Assignment,
+    Case,
+    Chain,
+    Choice,
+    Loop,
+    Node,
+    Simple,
+    Test,
+    Word,
+)
+from dse.prediction.frameworks.reading.shell_tokens import Token, Tokens
 
 _MOST_DEPTH = 30
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
 _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
-_UNREAD = frozenset({"while", "until", "case", "select", "function", "{", "}", "((", "do", "done", "esac"})
+_UNREAD = frozenset({"while", "until", "select", "function", "{", "}", "((", "do", "done", "esac"})
+_COPIES = ("cat", "tee")  # commands that only copy their input
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
-    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], for ... done, && and ||, export, "
-    "and commands that launch a program"
+    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], case ... esac, for ... done, && and ||, "
+    "export, and commands that launch a program"
 )
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """NAME=word or NAME=(items); `adds` where it is +=."""
-
-    name: str
-    adds: bool
-    word: Word
-    items: tuple[Word, ...] | None
-    line: int
-
-
-@dataclass(frozen=True)
-class Simple:
-    """A command: assignments before it, and its words; arrays may stand after export."""
-
-    assignments: tuple[Assignment, ...]
-    words: tuple[Word, ...]
-    line: int
-    exported: tuple[Assignment, ...] = ()
-
-
-@dataclass(frozen=True)
-class Test:
-    """A condition: the tokens between [[ and ]]."""
-
-    tokens: tuple[Token, ...]
-    line: int
-
-
-@dataclass(frozen=True)
-class Choice:
-    """If, elif, else: conditions with what follows; the last condition may be empty, for else."""
-
-    branches: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...]
-    line: int
-
-
-@dataclass(frozen=True)
-class Loop:
-    """For a variable over words; None: over the arguments of the script."""
-
-    name: str
-    words: tuple[Word, ...] | None
-    body: tuple[Node, ...]
-    line: int
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Statements joined by && or ||, or commands in a pipe; `negated` are the places of a !."""
-
-    first: Node
-    others: tuple[tuple[str, Node], ...]
-    negated: frozenset[int]
-    line: int
 
 
 class Statements:
@@ -107,9 +57,11 @@ class Statements:
                 if stops:
                     self._refuse(f"a block has no end; close it with {' or '.join(sorted(stops))}")
                 return tuple(found)
-            if word in stops:
+            if word in stops or (self._token.kind == "operator" and self._token.text in stops):
                 return tuple(found)
             found.append(self._chain())
+            if self._token.text in stops:
+                return tuple(found)
             if self._token.kind == "operator" and self._token.text in (")", "(", ";;"):
                 self._refuse(
                     f"'{self._token.text}' is not read here; {SUBSET}; quote a text with parentheses"
@@ -139,6 +91,8 @@ class Statements:
             return self._test()
         if word == "for":
             return self._loop()
+        if word == "case":
+            return self._case()
         if word in _UNREAD or (self._token.kind == "operator" and self._token.text == "("):
             self._refuse(f"'{word or self._token.text}' is not read; {SUBSET}")
         if word in ("then", "elif", "else", "fi"):
@@ -146,7 +100,7 @@ class Statements:
         assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
         while self._token.kind != "end":
             if self._token.kind == "operator":
-                if not self._redirected():
+                if not self._redirected(_plain(words[0]) if words else ""):
                     break
                 continue
             assigned = _assignment(self._token)
@@ -173,15 +127,18 @@ class Statements:
             )
         return Simple(tuple(assignments), tuple(words), line, tuple(exported))
 
-    def _redirected(self) -> bool:
+    def _redirected(self, command: str) -> bool:
         """Pass over a redirection; nothing is read or written."""
-        if self._token.text == "<<":
+        is_input = self._token.text == "<<"
+        if is_input and command not in _COPIES:
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
-        if self._token.text not in _REDIRECTIONS:
+        if not is_input and self._token.text not in _REDIRECTIONS:
             return False
         self._move()
         if self._token.kind != "word":
             self._refuse("a redirection needs the name of a file")
+        if is_input:
+            self._tokens.inputs.append(self._token.parts)
         self._move()
         return True
 
@@ -213,6 +170,37 @@ class Statements:
         self._move()
         self._depth -= 1
         return Loop(name, tuple(words) if has_words else None, body, line)
+
+    def _case(self) -> Node:
+        self._enter()
+        line, branches = self._move().line, list[tuple[tuple[str, ...], tuple[Node, ...]]]()
+        text = self._move().parts
+        if not text or self._reserved() != "in":
+            self._refuse("this case is not read; write case WORD in PATTERN) ... ;; esac", line)
+        self._move()
+        while True:
+            while self._token.text in ("\n", "("):
+                self._move()
+            if self._reserved() == "esac":
+                break
+            patterns = [self._pattern()]
+            while self._token.text == "|":
+                self._move()
+                patterns.append(self._pattern())
+            if self._move().text != ")":
+                self._refuse(_PATTERNS, line)
+            branches.append((tuple(patterns), self._list(frozenset({";;", "esac"}))))
+            if self._token.text == ";;":
+                self._move()
+        self._move()
+        self._depth -= 1
+        return Case(text, tuple(branches), line)
+
+    def _pattern(self) -> str:
+        parts = self._token.parts
+        if not parts or any(p.kind != "text" or ("[" in p.text and not p.is_quoted) for p in parts):
+            self._refuse(_PATTERNS)
+        return _pattern(self._move().parts)
 
     def _enter(self) -> None:
         self._depth += 1
@@ -250,11 +238,21 @@ class Statements:
         self._tokens.refuse(problem, line or self._token.line)
 
 
+_PATTERNS = "this pattern is not read; write texts with * and ?, joined by |, and )"
 CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, !, && and ||"
 
 
 def _plain(word: Word) -> str:
     return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
+
+
+def _pattern(word: Word) -> str:
+    """A pattern as fnmatch has it: what is quoted stands for itself."""
+    return "".join(
+        f"[{letter}]" if letter == "[" or (part.is_quoted and letter in "*?") else letter
+        for part in word
+        for letter in part.text
+    )
 
 
 def _assignment(token: Token) -> Assignment | None:

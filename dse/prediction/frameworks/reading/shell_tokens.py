@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
 from dse.base.errors import InputError
@@ -21,6 +21,7 @@ _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
 _OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
+_COMMAND = re.compile(r"\$\((?!\()|`")
 _BRACKET = re.compile(r"[()]|'[^']*'")
 
 
@@ -52,13 +53,17 @@ class Token(NamedTuple):
 
 @dataclass
 class Tokens:
-    """A reader of tokens; `where` is how messages call the script, `line` the number of its first line."""
+    """A reader of tokens; `where` is how messages call the script, `line` the number of its first line.
+
+    `inputs` are the last lines of texts that begin after this line, each the input of a command.
+    """
 
     text: str
     where: str
     line: int = 1
     at: int = 0
     depth: int = 0
+    inputs: list[tuple[Part, ...]] = field(default_factory=list)
 
     def refuse(self, problem: str, line: int = 0) -> NoReturn:
         """Raise an InputError that names the line."""
@@ -85,8 +90,22 @@ class Tokens:
             if operator[0] in ("<", ">") and self.text.startswith("(", operator.end()):
                 self.refuse(f"{operator[0]}(...) runs a command, which is never done; write a file instead")
             self._advance(operator.end())
+            while operator[0] == "\n" and self.inputs:
+                self._pass_input(self.inputs.pop(0), line)
             return Token("operator", line, operator[0])
         return self._word(line)
+
+    def _pass_input(self, parts: tuple[Part, ...], line: int) -> None:
+        """Pass over a text that is the input of a command; <<- lets tabs stand before its last line."""
+        last = "".join(part.text for part in parts)
+        tabs, last = ("\t*", last[1:]) if last.startswith("-") else ("", last)
+        end = re.compile(f"^{tabs}{re.escape(last)}\r?$\n?", re.MULTILINE).search(self.text, self.at)
+        if end is None:
+            self.refuse(f"<< has no end; close it with the line {excerpt(last)}", line)
+        is_expanded = not any(part.is_quoted for part in parts)
+        if is_expanded and (command := _COMMAND.search(self.text, self.at, end.start())):
+            self.refuse(f"{command[0]} in a text behind << would run a command; scripts are only read", line)
+        self._advance(end.end())
 
     def _word(self, line: int) -> Token:
         parts: list[Part] = []

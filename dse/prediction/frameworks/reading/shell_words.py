@@ -16,8 +16,8 @@ MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
 _HARMLESS_NAMES = """
-awk basename cat cd cut date dirname echo grep head hostname nproc printf pwd readlink realpath
-scontrol sed seq sort tail tee tr uname wc whoami
+awk basename bc cat cd cut date dirname echo expr git grep head hostname ls nproc nvidia-smi printf pwd
+readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 _BLANKS = re.compile(r"[ \t\n\r]+")

@@ -130,8 +130,8 @@ def override(value: Any) -> str:
     [
         (
             "ds.json",
-            '{"train_batch_size": 8, // all\n "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8},\n'
-            ' /* two\n lines */ "a": "http://x", "b": "\\"// no"}',
+            '{"train_batch_size": 8, // all\n # as Hjson\n "zero_optimization": {"stage": 3, '
+            '"reduce_bucket_size": 5e8,},\n /* two\n lines */ "a": "http://x", "b": "\\"// no",\n}',
             "deepspeed",
             {
                 "train_batch_size": 8,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,34 @@ def test_given_values_stand_for_the_environment_and_for_what_commands_would_say(
     )
 
 
+def test_a_case_runs_what_stands_behind_the_first_pattern_that_fits() -> None:
+    script = """case "$A" in
+      1|2) X=few;;  # some
+      (8*)
+        X=many
+        Y=1 ;;
+      "*") X=star ;;
+      *) X=other
+    esac
+    torchrun $X"""
+    assert [words(script, A=text) for text in ("2", "80", "*", "")] == [
+        ["few"], ["many"], ["star"], ["other"],
+    ]  # fmt: skip
+    assert words("case a in b) torchrun 1;; esac; torchrun 2") == ["2"]
+
+
+def test_patterns_of_a_case_take_no_time_that_grows_with_their_stars() -> None:
+    begin = time.process_time()
+    read_script(f"X={'a' * 20000}\ncase $X in {'*a' * 400}*b) ;; esac", "a.sh")
+    assert time.process_time() - begin < 5
+
+
+def test_a_text_that_a_script_writes_into_a_file_is_passed_over() -> None:
+    script = "cat <<EOT > ds.json\n{ it's (\nEOT\ncat <<-'END' | tee x\n\tfi\n\tEND\ntorchrun 7"
+    found = read_script(script, "a.sh").commands
+    assert [(command.words, command.line) for command in found] == [(("torchrun", "7"), 7)]
+
+
 def test_what_is_passed_over_is_noted() -> None:
     assert read_script("cd x\nmodule load y\ntorchrun a", "a.sh").notes == (
         "line 1: cd is passed over",
@@ -132,10 +161,14 @@ def test_what_is_passed_over_is_noted() -> None:
          "a.sh: line 1: torchrn is no command that is read; did you mean 'torchrun'? Allowed are "),
         ("A=1\n\nfor ((i=0; i<2; i++)); do torchrun $i; done", "a.sh: line 3: this for is not read"),
         ("while true; do :; done", "line 1: 'while' is not read"),
-        ("case $A in x) ;; esac", "line 1: 'case' is not read"),
+        ("case $A in [xy]) ;; esac", "line 1: this pattern is not read; write texts with * and ?"),
+        ("case a in a) torchrun;", "line 1: a block has no end; close it with ;; or esac"),
+        ("case `date` in a) ;; esac", "line 1: a case is what a command writes, and none is run"),
         ("f() { torchrun; }", "line 1: '(' is not read"),
         ("(cd x; torchrun a)", "line 1: '(' is not read"),
-        ("cat <<EOF\nx\nEOF\n", "line 1: '<<' gives a command its input"),
+        ("bash <<EOF\nx\nEOF\n", "line 1: '<<' gives a command its input"),
+        ("cat <<EOF\n`x`\nEOF\n", "line 1: ` in a text behind << would run a command"),
+        ("cat <<EOF\nx\n", "line 1: << has no end; close it with the line EOF"),
         ("diff <(ls) x", "line 1: <(...) runs a command, which is never done"),
         ("A=1\ntorchrun $'a'", "line 2: $' is not read"),
         ("torchrun 'a\nb", "line 1: ' has no end"),

@@ -1,0 +1,78 @@
+"""Nodes of a shell script: what each kind of statement holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from dse.prediction.frameworks.reading.shell_tokens import Part, Token
+
+Word = tuple[Part, ...]
+Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop"]
+"""A statement; Python 3.10 reads this at run time."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """NAME=word or NAME=(items); `adds` where it is +=."""
+
+    name: str
+    adds: bool
+    word: Word
+    items: tuple[Word, ...] | None
+    line: int
+
+
+@dataclass(frozen=True)
+class Simple:
+    """A command: assignments before it, and its words; arrays may stand after export."""
+
+    assignments: tuple[Assignment, ...]
+    words: tuple[Word, ...]
+    line: int
+    exported: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition: the tokens between [[ and ]]."""
+
+    tokens: tuple[Token, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """If, elif, else: conditions with what follows; the last condition may be empty, for else."""
+
+    branches: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """Case: a text, and patterns with the statements that follow where one of them fits."""
+
+    text: Word
+    branches: tuple[tuple[tuple[str, ...], tuple[Node, ...]], ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """For a variable over words; None: over the arguments of the script."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: tuple[Node, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Statements joined by && or ||, or commands in a pipe; `negated` are the places of a !."""
+
+    first: Node
+    others: tuple[tuple[str, Node], ...]
+    negated: frozenset[int]
+    line: int
