@@ -39,7 +39,8 @@ class _Run(Order):
             for offset in range(buffers["i"]):
                 self._values[self._place(gpu, "i", offset)] = own(gpu, offset)
         self._packets: dict[_Place, Value] = {}
-        self._remote: dict[tuple[int, int], int] = {}  # per GPU and thread the last time it wrote there
+        # per GPU and thread the last time it wrote there, and read there
+        self._remote: dict[str, dict[tuple[int, int], int]] = {"written into": {}, "read from": {}}
         self._touched: list[dict[_Place, bool]] = [{} for _ in plan.blocks]  # since the last nop
 
     def _place(self, gpu: int, buffer: str, offset: int) -> _Place:
@@ -88,12 +89,13 @@ class _Run(Order):
                     yield f"semaphore {number} of GPU {gpu} ends with {len(queue_of)}, not as it began"
         if self._packets:
             yield f"packets at {len(self._packets)} places are never read, such as {min(self._packets)}"
-        for (gpu, thread), time in self._remote.items():
-            own_threads = [i for i, block in enumerate(self._plan.blocks) if block.gpu == gpu]
-            for number in own_threads:
-                self._sync(number)
-            if not any(self._clocks.is_over(number, thread, time) for number in own_threads):
-                yield f"GPU {gpu} may end before {self._name(thread)} has written into it"
+        for done, remote in self._remote.items():
+            for (gpu, thread), time in remote.items():
+                own_threads = [i for i, block in enumerate(self._plan.blocks) if block.gpu == gpu]
+                for number in own_threads:
+                    self._sync(number)
+                if not any(self._clocks.is_over(number, thread, time) for number in own_threads):
+                    yield f"GPU {gpu} may end before {self._name(thread)} has {done} it"
 
     def _differences(self) -> Iterator[str]:
         plan = self._plan
@@ -143,6 +145,17 @@ class _Run(Order):
 
     def _re(self, number: int, op: Operation) -> None:
         self._move(number, number, op.sources, op.targets[:1])
+
+    def _get(self, number: int, op: Operation) -> None:
+        for source, target in zip(op.sources, op.targets, strict=False):
+            if source.first != target.first:
+                self._say(number, "gets from another offset than it writes to, which the executor swaps")
+            self._move(number, number, [source], [target])
+
+    def _res(self, number: int, op: Operation) -> None:
+        self._move(number, number, op.sources, op.targets)
+
+    _rre, _rres = _re, _res
 
     def _glres(self, number: int, op: Operation) -> None:
         (source,) = op.sources[:1]
@@ -194,6 +207,7 @@ class _Run(Order):
         places = [place for span in spans for place in self._places(span)]
         self._touch(number, thread, places, [], writes)
         values = []
+        self._reach(number, thread, {place[0] for place in places}, "read from")
         for place in places:
             value = self._values.get(place, NOTHING)
             if not value:
@@ -206,7 +220,6 @@ class _Run(Order):
     def _store(
         self, number: int, thread: int, targets: list[Span], values: list[Value], reads: set[_Place]
     ) -> None:
-        gpu = self._plan.blocks[number].gpu
         for span in targets:
             for other in span.gpus:
                 places = self._places(span._replace(gpus=(other,)))
@@ -214,12 +227,17 @@ class _Run(Order):
                     self._say(number, f"moves {len(values)} chunks into {len(places)}")
                 self._touch(number, thread, [], places, reads)
                 self._values.update(zip(places, values, strict=False))
-                if other != gpu:
-                    self._remote[other, thread] = self._clocks.time(thread)
-                if other not in self._running[number]:
-                    self._say(number, f"writes into GPU {other}, which may not have begun")
+                self._reach(number, thread, {other}, "written into")
                 if span.buffer == "i" and not self._plan.in_place:
                     self._say(number, "writes an input, which must stay as it is out of place")
+
+    def _reach(self, number: int, thread: int, gpus: set[int], done: str) -> None:
+        """Take an access to GPUs; others must have begun, and must not end before it is over."""
+        for gpu in sorted(gpus - {self._plan.blocks[number].gpu}):
+            self._remote[done][gpu, thread] = self._clocks.time(thread)
+            if gpu not in self._running[number]:
+                verb = "reads from" if done == "read from" else "writes into"
+                self._say(number, f"{verb} GPU {gpu}, which may not have begun")
 
     def _touch(
         self, number: int, thread: int, read: list[_Place], written: list[_Place], same: set[_Place]

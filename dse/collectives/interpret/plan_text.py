@@ -13,7 +13,9 @@ from dse.collectives.interpret.values import COLLECTIVES, chunks_of
 
 Json = dict[str, Any]
 _MEMORY, _PORT = "memory", "port"
-_ON_CHANNELS = ("put", "pws", "pwsf", "signal", "wait", "rlxsignal", "rlxwait", "flush", "ppkt")
+_IN_ORDER = ("put", "pws", "pwsf", "get", "ppkt")  # span i goes over channel i
+_IN_MEMORY = ("get", "res", "rre", "rres", "ppkt")
+_ON_CHANNELS = (*_IN_ORDER, *_IN_MEMORY[1:4], "signal", "wait", "rlxsignal", "rlxwait", "flush")
 _KNOWN = (
     *_ON_CHANNELS, "nop", "copy", "re", "upkt", "repkt", "glres", "gstore", "sem_acquire", "sem_release",
     "barrier",
@@ -77,7 +79,9 @@ def read_plan(text: str, name: str) -> Plan:
     data = json_data(text, name)
     try:
         return _plan(data, name)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except KeyError as error:
+        raise InputError(f"{name}: is no plan of MSCCL++: {excerpt(str(error))} is missing in it") from None
+    except (TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{name}: is no plan of MSCCL++: {excerpt(repr(error))}") from None
 
 
@@ -119,12 +123,21 @@ def _whole(value: Any, name: str) -> int:
     return value
 
 
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
 def _limits(data: Json, buffers: list[dict[str, int]]) -> Iterator[str]:
     limits, gpus = PLAN_LIMITS, data["gpus"]
     if data["protocol"] not in ("Simple", "LL"):
         yield f"protocol is '{data['protocol']}'; it must be Simple or LL"
     if data.get("num_threads_per_block", 1024) > limits.threads:
         yield f"num_threads_per_block is {data['num_threads_per_block']}; at most {limits.threads} run"
+    if not _is_positive(data.get("buffer_alignment", 16)):
+        yield f"buffer_alignment is {excerpt(str(data['buffer_alignment']))}; it must be a number of bytes"
+    if data.get("min_message_size", 0) > data.get("max_message_size", 1 << 64):
+        sizes = f"{data['min_message_size']} and max_message_size {data['max_message_size']}"
+        yield f"min_message_size is {sizes}; they are no range"
     coll = data["collective"]
     counts = [own[key] for own in buffers for key in "io"]
     counts += [each["init_value"] for gpu in gpus for each in gpu.get("semaphores", [])]
@@ -214,11 +227,15 @@ class _Reader:
         if name in _ON_CHANNELS:
             kind = op["channel_type"]
             row = _of_kind(block.get("channels", []), "channel_type", kind, "channel_ids")
-            channels = [self._channels[kind][row[_at(i)]] for i in op["channel_ids"]]
+            own = self._channels.get(kind, [])
+            channels = [
+                self._picked(own, self._picked(row, i, "channel", where), "channel", where)
+                for i in op["channel_ids"]
+            ]
             if name in ("pws", "pwsf", "flush") and kind != _PORT:
                 self.problems.append(f"{where} is {name} on a memory channel, which sends no signal")
-            if name == "ppkt" and kind != _MEMORY:
-                self.problems.append(f"{where} is ppkt on a port")
+            if name in _IN_MEMORY and kind != _MEMORY:
+                self.problems.append(f"{where} is {name} on a port")
         if len(channels) > PLAN_LIMITS.channels_of_operation:
             self.problems.append(
                 f"{where} has {len(channels)} channels; {PLAN_LIMITS.channels_of_operation} are taken"
@@ -248,18 +265,21 @@ class _Reader:
         first, size = _at(chunk["index"]), _at(chunk["size"])
         if "switch_channel_id" in chunk:
             row = _of_kind(block.get("channels", []), "channel_type", "switch", "channel_ids")
-            gpus, buffer = self._groups[row[_at(chunk["switch_channel_id"])]]
+            group = self._picked(row, chunk["switch_channel_id"], "switch channel", where)
+            gpus, buffer = self._picked(self._groups, group, "switch channel", where)
         elif "buffer_id" in chunk:
             kind = op["channel_type"]
             row = _of_kind(
                 block.get("remote_buffer_refs", []), "access_channel_type", kind, "remote_buffer_ids"
             )
-            remote = self._gpus[self._gpu]["remote_buffers"][row[_at(chunk["buffer_id"])]]
+            which = self._picked(row, chunk["buffer_id"], "remote buffer", where)
+            remote = self._picked(self._gpus[self._gpu]["remote_buffers"], which, "remote buffer", where)
             gpus, buffer = (remote["rank"],), remote["type"]
             if kind not in remote["access_channel_types"]:
                 self.problems.append(f"{where} reaches a buffer over {kind}, which it is not registered for")
-            if place >= len(channels) or channels[place][2] != remote["rank"]:
-                self.problems.append(f"{where} puts into GPU {remote['rank']} over a channel to another one")
+            used = channels[place : place + 1] if op["name"] in _IN_ORDER else channels
+            if remote["rank"] not in [channel[2] for channel in used]:
+                self.problems.append(f"{where} reaches GPU {remote['rank']} over a channel to another one")
         else:
             gpus, buffer = (self._gpu,), chunk["type"]
         if any(first + size > self._sizes[gpu][buffer] or size < 1 for gpu in gpus):
@@ -267,6 +287,11 @@ class _Reader:
                 f"{where} takes {buffer}{first} to {buffer}{first + size - 1}, which is not there"
             )
         return Span(gpus, buffer, first, size)
+
+    def _picked(self, row: list[Any], index: Any, what: str, where: str) -> Any:
+        if _at(index) >= len(row):
+            raise InputError(f"{self._name}: {where} takes {what} {index}; there are {len(row)}")
+        return row[index]
 
 
 def _of_kind(rows: list[Json], key: str, kind: str, what: str) -> list[int]:
