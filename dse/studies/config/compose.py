@@ -249,8 +249,8 @@ def _plainly(overrides: Sequence[str]) -> ConfigSchema | None:
     try:
         _complete(plain, None)
         found: ConfigSchema = converted(plain, ConfigSchema, "")
-    except (InputError, TypeError, ValueError, OverflowError):
-        return None
+    except (InputError, AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        return None  # a value of another type, which no schema has checked here
     unknown = any(REFERENCE in text or text == MISSING for _, text in texts_of(plain))
     return None if unknown else found
 

@@ -105,6 +105,11 @@ def test_errors_are_those_of_hydra() -> None:
         compose_config(["model.unknown=1"])
 
 
+def test_an_accelerator_that_is_no_text_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match=r"system[.]accelerator is '2'; allowed are a100_40, "):
+        compose_config(["system=dgx_h100", "system.accelerator=2"])
+
+
 def test_a_plain_sweep_loads_no_hydra(tmp_path: Path) -> None:
     code = (
         "import sys; from dse.studies.config import compose_config;"
