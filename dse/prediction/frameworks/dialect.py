@@ -66,7 +66,7 @@ class Dialect(ABC):
         """Return facts under the framework's keys; those that hold by default are left out."""
         found = {}
         for name, entry in self.table.keys.items():
-            value = facts.get(name)
+            value = None if entry.read_only else facts.get(name)
             if value is not None and (value != entry.default or name in self.always_written):
                 found[entry.key] = entry.written(value)
         return found

@@ -24,12 +24,14 @@ class Key:
 
     `key` is written; `older` are read, too. `kind` off is an option whose presence makes the fact false.
     `default` is what the framework takes where the key is absent; None: nothing, or it follows from others.
+    One that is `read_only` is an argument of many programs, but not of all, so that none is written.
     """
 
     key: str
     kind: str = "int"
     default: Any = None
     older: tuple[str, ...] = ()
+    read_only: bool = False
 
     def value_of(self, value: Any, where: str) -> Any:
         """Return the fact that a written value states.

@@ -93,6 +93,13 @@ def test_all_settings_of_a_plan_are_written() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("option", ["--max_length", "--max_seq_length", "--block_size", "--cutoff_len"])
+def test_the_programs_argument_says_how_long_sequences_are(option: str) -> None:
+    reading = _read(**{option: 2048})
+    assert reading.job is not None, reading.no_job
+    assert (reading.job.model.seq_len, option in reading.kept) == (2048, False)
+
+
 def test_accelerate_starts_the_program_on_each_node() -> None:
     program = Program(["--config_file", "accelerate.yaml", "train.py"], 2, 8, starter="accelerate")
     script = node_script(program, "a job")

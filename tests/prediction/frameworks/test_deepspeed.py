@@ -234,10 +234,11 @@ def test_arguments_of_a_trainer_say_what_is_auto_in_its_file() -> None:
         train_batch_size="auto",
         train_micro_batch_size_per_gpu=None,
         gradient_accumulation_steps=None,
-        **{"--per_device_train_batch_size": 4, "--gradient_checkpointing": True},
+        **{"--per_device_train_batch_size": 4, "--gradient_checkpointing": True, "--block_size": 1024},
     )
     assert reading.job is not None, reading.no_job
     assert (reading.job.model.batch_size, reading.job.plan.recompute) == (64, "full")
+    assert reading.job.model.seq_len == 1024
 
 
 def test_stages_that_the_file_lacks_become_data_parallelism() -> None:
