@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.records import shown
 from dse.inputs.models import ModelSpec
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
 from dse.prediction.frameworks.documents import Document
@@ -87,6 +88,8 @@ def read_job(
     reading = Reading(document, dialect, full, tuple(found), unchecked(rules, full), kept, (), None)
     if not reading.is_legal:
         return replace(reading, no_job="it is illegal")
+    if problem := _other_model(document, dialect, known):
+        return replace(reading, no_job=problem)
     try:
         meaning = dialect.meaning(full)
         job = Job(model_from({**known, **_stated_model(meaning.model, known, stated)}), Plan(**meaning.plan))
@@ -94,6 +97,18 @@ def read_job(
         return replace(reading, no_job=str(error))
     job, placed = _placed(job, document)
     return replace(reading, job=job, assumed=(*meaning.assumed, *placed, *_of_others(kept, dialect)))
+
+
+def _other_model(document: Document, dialect: Dialect, known: Mapping[str, Any]) -> str:
+    """Return why the model is unknown, where a key makes another one than the sizes say."""
+    if "num_layers" in known:
+        return ""
+    for key, described in dialect.table.reshapes.items():
+        value = document.settings.get(key)
+        if value is not None and value is not False and value not in described:
+            chosen = f"{key} {value if isinstance(value, str) else shown(value)}"[:200]
+            return f"{chosen} makes a model that no other key describes: give model=NAME or model=config.json"
+    return ""
 
 
 def _placed(job: Job, document: Document) -> tuple[Job, list[str]]:

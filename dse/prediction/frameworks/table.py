@@ -82,6 +82,7 @@ class Table:
 
     `version` is the release that is written, and that is taken where a document names none. `matters` are
     keys that state no fact although they change time or memory of a step, so that answers name them.
+    `reshapes` are keys that make a model which no other key describes, unless they have one of some values.
     """
 
     framework: str
@@ -90,6 +91,7 @@ class Table:
     rules: Mapping[str, Rule]
     sources: tuple[str, ...] = ()
     matters: tuple[str, ...] = ()
+    reshapes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     by_key: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

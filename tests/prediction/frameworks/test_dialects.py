@@ -63,3 +63,36 @@ def test_written_files_are_read_as_the_job(framework: str, tmp_path: Path) -> No
     assert reading.is_legal, reading.broken
     assert reading.job is not None, reading.no_job
     assert reading.job.plan == found.written.job.plan
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+         "--num-attention-heads 8 --encoder-seq-length 64 --max-position-embeddings 64 --micro-batch-size 1 --global-batch-size 8 "
+         "--vocab-size 100 --window-size 8,0",
+         "--window-size 8,0 makes a model that no other key describes: give model=NAME or model=config.json"),
+        ("python3 -m MaxText.train base.yml base_emb_dim=64 base_num_decoder_layers=2 "
+         "decoder_block=qwen3_next",
+         "decoder_block qwen3_next makes a model that no other key describes: give model=NAME or "
+         "model=config.json"),
+    ],
+)  # fmt: skip
+def test_a_model_that_sizes_do_not_describe_has_no_prediction(words: str, problem: str) -> None:
+    document = replace(read_document(words.split()), npus=8)
+    assert read_job(document).no_job == problem
+    plain = read_job(replace(document, settings=_without(document, problem.split()[0])))
+    assert plain.no_job == ""
+    named = read_job(document, "llama3_8b")
+    assert named.no_job == ""
+
+
+def _without(document: Document, key: str) -> dict[str, object]:
+    return {name: value for name, value in document.settings.items() if name != key}
+
+
+def test_the_program_of_another_family_is_named() -> None:
+    words = ["torchrun", "tools/pretrain_t5.py", "--num-layers", "2"]
+    assert read_document(words).notes == (
+        "tools/pretrain_t5.py is read as pretrain_gpt.py: its model may be another one",
+    )

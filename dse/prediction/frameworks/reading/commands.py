@@ -21,6 +21,7 @@ from dse.prediction.frameworks.reading.options import grouped, megatron_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
+_OTHER_PROGRAM = re.compile(r"pretrain_(?:bert|hybrid|ict|mamba|retro|t5|vision|vlm)[a-z_]*\.py$")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _COLON = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):", re.ASCII)
 _ACCELERATE = (
@@ -66,6 +67,10 @@ def document_of_command(
     notes: list[str] = []
     if framework == "megatron-lm":
         settings = megatron_settings(launch.words, where, notes)
+        if _OTHER_PROGRAM.search(launch.program):
+            notes.append(
+                f"{readable(launch.program)} is read as pretrain_gpt.py: its model may be another one"
+            )
         return Document(settings, framework, npus=launch.npus, where=where, notes=tuple(notes))
     if framework == "torchtitan":
         return _torchtitan(launch, where, folder, notes)
