@@ -69,8 +69,8 @@ def test_written_files_are_read_as_the_job(framework: str, tmp_path: Path) -> No
     ("words", "problem"),
     [
         ("torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
-         "--num-attention-heads 8 --encoder-seq-length 64 --max-position-embeddings 64 --micro-batch-size 1 --global-batch-size 8 "
-         "--vocab-size 100 --window-size 8,0",
+         "--num-attention-heads 8 --encoder-seq-length 64 --max-position-embeddings 64 "
+         "--micro-batch-size 1 --global-batch-size 8 --vocab-size 100 --window-size 8,0",
          "--window-size 8,0 makes a model that no other key describes: give model=NAME or model=config.json"),
         ("python3 -m MaxText.train base.yml base_emb_dim=64 base_num_decoder_layers=2 "
          "decoder_block=qwen3_next",
