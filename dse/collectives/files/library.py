@@ -99,8 +99,9 @@ def tuner_table(rows: Sequence[Tuned], ranges: Sequence[Range], protocol: str) -
     collective = rows[0].schedule.problem.collective
     if collective.name not in _TUNED:
         raise InputError(f"nccl: no algorithm is chosen for {collective.name}; it is for {', '.join(_TUNED)}")
+    # A line that is no comment is a choice: of a header the plugin would make an all-reduce of rings.
     lines = [
-        "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff"
+        "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff"
     ]
     coll = require_known(collective, "nccl")
     for each, own in zip(rows, ranges, strict=True):
