@@ -20,6 +20,7 @@ class Document:
     `model` is the name under which the framework knows the model, `npus` the number of accelerators, None
     where nothing says it. `where` is how messages call the document. `notes` tell what was read in an
     unusual way. `hosts` is the host file by which ranks are placed, None where a script names none.
+    `schedule` is the text of the file that says the pipeline's schedule, None where it is not there.
     """
 
     settings: Mapping[str, Any]
@@ -30,3 +31,4 @@ class Document:
     where: str = "the command line"
     notes: tuple[str, ...] = field(default=())
     hosts: Hosts | None = None
+    schedule: str | None = None

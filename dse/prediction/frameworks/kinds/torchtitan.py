@@ -49,6 +49,8 @@ class TorchTitan(Dialect):
     def stated(self, document: Document) -> tuple[dict[str, Any], dict[str, Any]]:
         """See `Dialect.stated`: a function of the registry states what no option overrides."""
         facts, others = super().stated(document)
+        if document.schedule is not None:
+            facts["schedule_text"] = document.schedule
         if _CHECKPOINTING in document.settings and document.settings[_CHECKPOINTING] is None:
             facts["checkpointing"] = "none"
         base: dict[str, Any] = {"seq": self.table.keys["seq"].default, "mtp": 0}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import AXIS
 from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.reading.pipelines import known_schedule, problem_of, read_actions
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.steps.plan import STAGES, text_of_layers
 
@@ -36,6 +37,7 @@ _SCHEDULES = (
 )
 _BY_NAME = {schedule.name.lower(): schedule for schedule in _SCHEDULES}
 _BY_OURS = {schedule.ours: schedule.name for schedule in _SCHEDULES if schedule.ours}
+_V_SHAPED = ("ZBVZeroBubble", "DualPipeV")
 _LAYER = re.compile(r"layers\.\d+")
 FILES = {"zb-h1.csv": "zb-h1"}
 """Schedules that torch has no class for, by the name of the file that says them."""
@@ -64,6 +66,18 @@ def followed_stages(found: dict[str, Any]) -> None:
     found["has_rounds"] = not file and schedule.name in ("Interleaved1F1B", "InterleavedZeroBubble")
     if found["pp_mbs"] > 0:
         found["micro_batches"] = found["local"] // found["pp_mbs"]
+    found["has_csv"] = "schedule_text" in found
+    if found["has_csv"] and pp > 1 and "chunks" in found and "micro_batches" in found:
+        found |= _written_schedule(found, is_v=schedule.name in _V_SHAPED)
+
+
+def _written_schedule(found: Mapping[str, Any], *, is_v: bool) -> dict[str, Any]:
+    """Whether ranks can run the schedule of a file, and which of ours it is."""
+    pp, chunks, batches = found["pp"], found["chunks"], found["micro_batches"]
+    lines, problem = read_actions(found["schedule_text"])
+    problem = problem or problem_of(lines, pp, found["stages"], batches, is_v=is_v)
+    ours = "" if problem else known_schedule(lines, pp, chunks, batches)
+    return {"is_right_csv": not problem, "csv_problem": problem, "csv_schedule": ours}
 
 
 def part_sizes(parts: Sequence[Any]) -> tuple[int, ...]:
@@ -116,7 +130,9 @@ def stage_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
     file = str(facts.get("schedule_csv") or "")
     name = str(facts["schedule"])
     ours = _BY_NAME[name.lower()].ours
-    if file:
+    if file and facts["has_csv"]:
+        ours = facts["csv_schedule"]
+    elif file:
         ours = FILES.get(file.rpartition("/")[2], "")
         assumed.append(f"schedule {ours}, by the name of its file")
     if not ours:

@@ -24,6 +24,7 @@ from dse.prediction.frameworks.reading.recipes import read_recipe
 from dse.prediction.frameworks.reading.shell import Command, read_script
 
 _SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
+SCHEDULE_FILE = "parallelism.pipeline_parallel_schedule_csv"
 _MOST_NOTES = 100
 _MOST_DEPTH = 3  # scripts that start scripts
 _SHEBANG = re.compile(rb"#!.*\b(?:bash|sh)\b")
@@ -49,7 +50,19 @@ def read_document(
     if not words:
         raise InputError("nothing to read; write FILE, or the words of a command")
     found = _read(words, framework, given or {})
-    return replace(found, notes=tuple(dict.fromkeys(found.notes))[:_MOST_NOTES])
+    schedule = _schedule(found, Path(words[0]))
+    return replace(found, notes=tuple(dict.fromkeys(found.notes))[:_MOST_NOTES], schedule=schedule)
+
+
+def _schedule(document: Document, path: Path) -> str | None:
+    """The text of the file that says the pipeline's schedule: where the job's file is, or where it runs."""
+    name = document.settings.get(SCHEDULE_FILE)
+    if document.framework != "torchtitan" or not isinstance(name, str) or not name or "\0" in name:
+        return None
+    for file in (path.parent / name, Path(name)):
+        if is_file(file):
+            return text_of(file)
+    return None
 
 
 def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Document:
