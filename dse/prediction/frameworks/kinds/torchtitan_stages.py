@@ -72,7 +72,7 @@ def followed_stages(found: dict[str, Any]) -> None:
 
 
 def _written_schedule(found: Mapping[str, Any], *, is_v: bool) -> dict[str, Any]:
-    """Return whether ranks can run the schedule of a file, and which of ours it is."""
+    """Return whether ranks can run the schedule of a file, and the name of an equal one here."""
     pp, chunks, batches = found["pp"], found["chunks"], found["micro_batches"]
     lines, problem = read_actions(found["schedule_text"])
     problem = problem or problem_of(lines, pp, found["stages"], batches, is_v=is_v)
