@@ -19,6 +19,7 @@ from dse.prediction.frameworks.reading.dotted_options import override_settings, 
 from dse.prediction.frameworks.reading.files import SUFFIXES, text_of
 from dse.prediction.frameworks.reading.hosts import hosts_of
 from dse.prediction.frameworks.reading.launchers import launch_of
+from dse.prediction.frameworks.reading.manifests import Manifest, read_manifest
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
 from dse.prediction.frameworks.reading.shell import Command, read_script
@@ -68,6 +69,10 @@ def _schedule(document: Document, path: Path) -> str | None:
 def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Document:
     path, overrides = Path(words[0]), words[1:]
     suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml") and is_file(path):
+        manifest = read_manifest(text_of(path), str(path))
+        if manifest is not None:
+            return _script(path, overrides, framework, given, manifest=manifest)
     if suffix in SUFFIXES:
         return _overridden(document_of_file(path, framework), overrides)
     is_script = suffix in _SCRIPTS or (is_file(path) and _has_shebang(path))
@@ -109,12 +114,19 @@ def _script(
     given: Mapping[str, str],
     depth: int = 0,
     slurm: Mapping[str, int] | None = None,
+    manifest: Manifest | None = None,
 ) -> Document:
     """The last program of a framework in a script, with arguments that the script does not take.
 
-    A script that it starts, as in `srun bash train.sh`, is read in its place, with the counts of `slurm`.
+    A script that it starts, as in `srun bash train.sh`, is read in its place, with the counts of `slurm`. The
+    script may be that of a `manifest`.
     """
-    where, text = str(path), text_of(path)
+    where = str(path)
+    if manifest is None:
+        text = text_of(path)
+    else:
+        where, text = f"{where}: {manifest.name}", manifest.script
+        given = {**manifest.environment, **given}
     script = read_script(text, where, given, arguments, path.parent)
     slurm = {**(slurm or {}), **script.slurm}
     hosts = hosts_of(text, path.parent)

@@ -1,0 +1,93 @@
+"""Kubernetes manifests read as scripts: what the container of a job runs, and its variables."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from dse.base.errors import InputError
+from dse.base.plain_data import yaml_data
+
+_MANIFEST = re.compile(r"^apiVersion:", re.MULTILINE)
+_BREAK = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_MOST_NODES = 100_000
+_MOST_PARTS = 100
+
+
+class Manifest(NamedTuple):
+    """The script that a container runs, how messages call it, and the variables that it has."""
+
+    script: str
+    name: str
+    environment: Mapping[str, str]
+
+
+def read_manifest(text: str, where: str) -> Manifest | None:
+    """Return what the first container with a command runs; None for a text that is no manifest.
+
+    A script of a ConfigMap that the command names stands for it.
+
+    Raises:
+        InputError: the YAML is malformed, or no container has a command.
+    """
+    if not _MANIFEST.search(text):
+        return None
+    parts = list(_parts(text))
+    if len(parts) > _MOST_PARTS:
+        raise InputError(f"{where}: has {len(parts)} documents; at most {_MOST_PARTS} of a manifest are read")
+    documents = [yaml_data(part, where, _MOST_NODES) for part in parts]
+    scripts = {
+        str(name): body
+        for document in documents
+        if isinstance(document, Mapping) and document.get("kind") == "ConfigMap"
+        for name, body in _items(document.get("data"))
+        if isinstance(body, str)
+    }
+    for container in _containers(documents):
+        words = [str(word) for key in ("command", "args") for word in _list(container.get(key))]
+        if not words:
+            continue
+        name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
+        script = scripts[name] if name else shlex.join(words)
+        return Manifest(script, name or "command", dict(_environment(container)))
+    raise InputError(f"{where}: is a manifest in which no container has a command; write what it runs")
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the documents of a text, behind as many line breaks as it has before them."""
+    end = line = 0
+    for found in [*_BREAK.finditer(text), None]:
+        part = text[end : found.start() if found else len(text)]
+        if part.strip():
+            yield "\n" * line + part
+        line += part.count("\n")
+        end = found.end() if found else end
+
+
+def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(data, list):
+        for entry in data:
+            yield from _containers(entry)
+    for key, value in _items(data):
+        if key == "containers":
+            yield from (each for each in _list(value) if isinstance(each, Mapping))
+        else:
+            yield from _containers(value)
+
+
+def _environment(container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Variables with a value of their own; those that a cluster fills in stay open."""
+    for entry in _list(container.get("env")):
+        value = entry.get("value") if isinstance(entry, Mapping) else None
+        if value not in (None, ""):
+            yield str(entry.get("name")), str(value)
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    return list(value.items()) if isinstance(value, Mapping) else []
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

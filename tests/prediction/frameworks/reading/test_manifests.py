@@ -1,0 +1,91 @@
+"""Kubernetes manifests: the job is what the container runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators.systems import cluster_of_conf
+from dse.inputs.models.settings import models_of_conf
+from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.jobs import read_job
+from dse.prediction.frameworks.launches import launch
+from dse.prediction.frameworks.reading import read_document
+from dse.prediction.steps.plan import Plan
+
+TRAINER = """# of a team
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      template:
+        spec:
+          initContainers: [{{name: wait, command: [sleep, "1"]}}]
+          containers:
+          - name: pytorch
+            command: {command}
+            args: {args}
+            env: [{{name: LAYERS, value: "32"}}, {{name: HOST, valueFrom: {{}}}}, {{name: EMPTY, value: ""}}]
+"""
+
+
+def read(folder: Path, text: str, *words: str) -> Document:
+    path = folder / "job.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_document([str(path), *words])
+
+
+@pytest.mark.parametrize("framework", ["megatron-lm", "megatron-bridge", "torchtitan"])
+def test_a_written_manifest_is_read_as_the_job(framework: str, tmp_path: Path) -> None:
+    model = next(model for name, model in models_of_conf() if name == "llama3_8b")
+    plan = Plan(dp=4, pp=4, micro_batch=1, zero=1)
+    written = launch(
+        Job(model, plan),
+        cluster_of_conf("dgx_h100", 2),
+        framework,
+        name="it",
+        launcher="kubernetes",
+        nearest=True,
+    )
+    for name, text in written.files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    reading = read_job(read_document([str(tmp_path / "it.yaml")]))
+    assert reading.job is not None, reading.no_job
+    assert (reading.job.plan.dp, reading.job.plan.pp, reading.job.npus) == (4, 4, 16)
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        ("[bash, -c]", '["torchrun --nnodes 2 --nproc-per-node 8 pretrain_gpt.py --num-layers $LAYERS"]'),
+        ("[torchrun]", "[--nnodes, 2, --nproc-per-node, 8, pretrain_gpt.py, --num-layers, 32]"),
+    ],
+)
+def test_the_command_of_a_container_is_read_with_its_variables(
+    command: str, args: str, tmp_path: Path
+) -> None:
+    document = read(tmp_path, TRAINER.format(command=command, args=args))
+    assert (document.settings, document.npus, document.framework) == (
+        {"--num-layers": 32},
+        16,
+        "megatron-lm",
+    )
+    assert document.where == f"{tmp_path / 'job.yaml'}: command"
+
+
+def test_a_manifest_without_a_command_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a manifest in which no container has a command"):
+        read(tmp_path, "kind: Service\napiVersion: v1\n---\n---\n")
+    with pytest.raises(InputError, match="malformed YAML at line 5, column 1"):
+        read(tmp_path, "apiVersion: v1\n---\nkind: Job\n---\n}\n")
+    with pytest.raises(InputError, match="has 101 documents; at most 100 of a manifest are read"):
+        read(tmp_path, "apiVersion: v1\n" + "---\nkind: Job\n" * 100)
+
+
+def test_yaml_of_a_framework_is_no_manifest(tmp_path: Path) -> None:
+    text = "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n"
+    assert read(tmp_path, text).framework == "accelerate"
