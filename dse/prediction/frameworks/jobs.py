@@ -105,7 +105,7 @@ def _other_model(document: Document, dialect: Dialect, known: Mapping[str, Any])
         return ""
     for key, described in dialect.table.reshapes.items():
         value = document.settings.get(key)
-        if value is not None and value is not False and value not in described:
+        if value and value not in described:
             chosen = f"{key} {value if isinstance(value, str) else shown(value)}"[:200]
             return f"{chosen} makes a model that no other key describes: give model=NAME or model=config.json"
     return ""
