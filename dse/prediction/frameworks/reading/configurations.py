@@ -13,6 +13,7 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.detection import FRAMEWORKS, checked_framework, detected
 from dse.prediction.frameworks.reading.files import data_of
 from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 
 _RECORD = frozenset({"framework", "flags"})
@@ -39,9 +40,13 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0) -> Documen
         return _record(data, framework, where)
     settings = flattened(data, where)
     suffix = path.suffix.lower()
+    notes: list[str] = []
+    npus = None
+    if framework in ("", "megatron-bridge") and is_nemo(settings):
+        framework = "megatron-bridge"
+        settings, npus = from_nemo(settings, notes)
     if not framework:
         framework = _detected(settings, where, suffix)
-    notes: list[str] = []
     if framework == "megatron-lm":
         settings = _as_options(settings, notes)
     if framework == "maxtext":
@@ -50,7 +55,7 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0) -> Documen
         settings,
         framework,
         model=_model(settings, framework),
-        npus=_npus(settings, framework),
+        npus=npus or _npus(settings, framework),
         where=where,
         notes=tuple(notes),
     )
