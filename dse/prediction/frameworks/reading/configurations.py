@@ -19,7 +19,7 @@ from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 _RECORD = frozenset({"framework", "flags"})
 _DESCENDANTS = {"megatron-deepspeed": "megatron-lm"}
 _MOST_BASES = 10
-_LEAST_KNOWN = 0.15
+_LEAST_KNOWN = 0.4
 _FROM_TRAINER = {
     "train_micro_batch_size_per_gpu": "--per_device_train_batch_size",
     "gradient_accumulation_steps": "--gradient_accumulation_steps",

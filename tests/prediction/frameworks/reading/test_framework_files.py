@@ -317,6 +317,13 @@ def test_malformed_files_are_refused_in_one_line(name: str, text: str, message: 
     assert "\n" not in str(refused.value)
 
 
+def test_a_file_of_another_framework_is_not_taken_for_one_that_knows_a_third_of_it(tmp_path: Path) -> None:
+    recipe = "model: {_component_: llama3_1_8b}\nbatch_size: 2\nepochs: 1\ndtype: bf16\n"
+    path = written(tmp_path / "tune.yaml", f"{recipe}gradient_accumulation_steps: 8\nshuffle: true\n")
+    with pytest.raises(InputError, match="its framework is unclear: hardly any of its keys is known"):
+        read_document([path])
+
+
 def test_a_missing_file_is_named() -> None:
     for name in ("no.json", "no.sh", "no.py", "no.toml", "no.yaml"):
         with pytest.raises(InputError, match=f"^{name}: cannot be read: No such file"):
