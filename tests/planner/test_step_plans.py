@@ -94,6 +94,22 @@ def test_the_exact_search_finds_what_enumeration_finds() -> None:
     assert of_several_stages > CASES // 10
 
 
+def test_the_search_of_equal_stages_finds_what_enumeration_finds() -> None:
+    random, of_several_stages = Random(61), 0
+    for case in range(CASES):
+        question = replace(random_inputs(random), is_uniform=True).question()
+        plans, bound_s, complete, *_ = question.search(float("inf"), 0.0, 10**9, 5, None, None)
+        least_s, (_, _, stages), count = question.enumerate()
+        assert complete, case
+        if not count:
+            assert not plans, case
+            continue
+        assert plans[0][0] == pytest.approx(least_s, rel=1e-9), case
+        assert bound_s <= least_s * (1 + 1e-9), case
+        of_several_stages += len(stages) > 1
+    assert of_several_stages > CASES // 20
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.01, 0.1])
 def test_no_bound_of_tables_alone_is_above_what_enumeration_finds(gap: float) -> None:
     random = Random(977)
@@ -116,22 +132,14 @@ def test_a_search_without_time_has_a_bound_and_begins_no_plan() -> None:
     assert bounded > 5
 
 
-def test_plans_of_equal_stages_ask_one_question_more_once_time_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plans_of_equal_stages_have_a_bound_without_time() -> None:
     nodes = ("cluster.nodes.0.count=1", "cluster.nodes.1.count=1")
     problem = step_problem(
         "cluster=h100_a100", *nodes, "model=llama3_8b", "model.num_layers=4", gbs="16", uniform="true"
     )
-    asked = []
-    question = StepInputs.question
-    monkeypatch.setattr(
-        StepInputs, "question", lambda self, **values: asked.append(values) or question(self, **values)
-    )
     result = solve("fast", problem, "step", Limits(keep=1, time_limit_s=0.0))
     assert result.bound_ms is not None
     assert not result.optimal
-    assert [values for values in asked if "stage_gpus" in values] == [{"stage_gpus": 0}]
     complete = solve("fast", problem, "step", Limits(keep=1))
     assert complete.cost is not None
     assert 0 < result.bound_ms <= complete.cost.cost_ms
@@ -327,31 +335,26 @@ class Ended:
         self.question = question
 
     def search(self, *words: Any) -> tuple[Any, ...]:
-        return *self.question.search(*words[:4], 0.0, words[5])[:-1], True
+        most_s, gap, nodes, keep, _, cancellation = words
+        return *self.question.search(most_s, gap, nodes, keep, 0.0, cancellation)[:-1], True
 
 
-@pytest.mark.parametrize(("is_interrupted", "searches"), [(False, 1), (True, 2)])
-def test_one_question_bounds_all_that_a_search_leaves(
-    is_interrupted: bool, searches: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_bound_covers_the_equal_stages_that_a_search_leaves(
+    is_interrupted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("cluster=h100_a100", "cluster.nodes.0.count=1", "cluster.nodes.1.count=2", "model=llama3_8b")
     problem = step_problem(*words, gbs="32", uniform="true")
     proven = solve("exact", problem, "step", Limits(keep=1))
-    asked: list[int] = []
     question = StepInputs.question
 
-    def counted(  # type: ignore[no-untyped-def]
-        inputs: StepInputs, *, is_bounded: bool = True, stage_gpus: int = 0
-    ):
-        asked.extend([stage_gpus] if is_bounded else [])
-        own = question(inputs, is_bounded=is_bounded, stage_gpus=stage_gpus)
+    def ended(inputs: StepInputs, *, is_bounded: bool = True):  # type: ignore[no-untyped-def]
+        own = question(inputs, is_bounded=is_bounded)
         return Ended(own) if is_interrupted and is_bounded else own
 
-    monkeypatch.setattr(StepInputs, "question", counted)
+    monkeypatch.setattr(StepInputs, "question", ended)
     limit_s = None if is_interrupted else 1e-9
     found = solve("exact", problem, "step", Limits(keep=1, time_limit_s=limit_s))
-    assert len(asked) == searches
-    assert asked[-1] == 0
     assert not found.optimal
     assert proven.cost is not None
     assert found.bound_ms is not None

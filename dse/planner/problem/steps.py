@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -64,20 +64,7 @@ class StepInputs:
         """The ways of each type as plans."""
         return tuple(tuple(map(way_of, type_.ways)) for type_ in self.types)
 
-    def alike(self) -> Iterator[tuple[StepInputs, int]]:
-        """Yield the inputs of searches, and the GPUs of each stage (0: any); many where stages are alike."""
-        if not self.is_uniform:
-            yield self, 0
-            return
-        from dse.base.solvers import stage_sizes
-
-        sizes = {size for type_ in self.types for size in stage_sizes(type_.gpus, type_.node_gpus)}
-        for way in dict.fromkeys(way for type_ in self.types for way in type_.ways):
-            types = [replace(type_, ways=(way,) if way in type_.ways else ()) for type_ in self.types]
-            for size in sorted(sizes):
-                yield replace(self, types=tuple(types)), size
-
-    def question(self, *, is_bounded: bool = True, stage_gpus: int = 0) -> StepQuestion:
+    def question(self, *, is_bounded: bool = True) -> StepQuestion:
         """Return the engine's question; without `is_bounded`, plans may take any memory."""
         from dse.base.solvers import StepQuestion
 
@@ -89,11 +76,12 @@ class StepInputs:
                 type_.gpus,
                 type_.node_gpus,
                 type_.memory_bytes if is_bounded else float("inf"),
-                stage_gpus,
             )
             for type_ in self.types
         ]
         numbers = [number for number, plans in enumerate(self.plans) for _ in plans]
+        kinds: dict[Plan, int] = {}
+        kinds_of = [kinds.setdefault(way, len(kinds)) for way in ways] if self.is_uniform else []
         return StepQuestion(
             step_predictor(),
             engine_model(self.model),
@@ -104,6 +92,7 @@ class StepInputs:
             texts,
             list(self.between_gbps),
             self.most_micro_batch,
+            kinds_of,
         )
 
     def predicted(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -47,12 +46,16 @@ def plan_by_steps(
     known_s = uniform[0][0] if uniform else float("inf")
     gap = 0.0 if is_exact else GAP if limits.gap is None else limits.gap
     nodes = NODES["exact" if is_exact or limits.time_limit_s is not None else "anytime"]
-    search = _search(steps, known_s, gap, nodes, limits, started)
-    found, bound_s, complete, priced, labels, interrupted = search
+    left_s = limits.time_limit_s
+    if left_s is not None:
+        left_s = max(0.0, left_s + started - perf_counter())
+    found, bound_s, complete, priced, labels, interrupted = steps.question().search(
+        known_s, gap, nodes, max(1, limits.keep), left_s, current_cancellation()
+    )
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")
     plans = [plan for _, plan in uniform]
-    plans += [_mixed_plan(problem, own, plan) for own, plan in found]
+    plans += [_mixed_plan(problem, steps, plan) for _, plan in found]
     costs = {plan: rule.price(plan) for plan in dict.fromkeys(plans)}
     ranked = sorted(costs, key=lambda plan: costs[plan].cost_ms)[: max(1, limits.keep)]
     best = ranked[0] if ranked else None
@@ -88,53 +91,6 @@ def _fastest_of_types(
     for _, plan in uniform:
         found.setdefault(plan.starts[0], (costs[plan].cost_ms, plan))
     return tuple(found.values())
-
-
-class _Search(NamedTuple):
-    """Plans with the inputs that their numbers speak of, and how far the search came."""
-
-    plans: list[tuple[StepInputs, MixedPlan]]
-    bound_s: float
-    complete: bool
-    priced: int
-    labels: int
-    interrupted: bool
-
-
-def _search(
-    steps: StepInputs, known_s: float, gap: float, nodes: int, limits: Limits, started: float
-) -> _Search:
-    """Search mixed pipelines; those that are alike one by one, each against the best before."""
-    plans: list[tuple[float, StepInputs, MixedPlan]] = []
-    bound_s, complete, priced, labels, interrupted = float("inf"), True, 0, 0, False
-    left = list(steps.alike())
-    while left:
-        left_s = limits.time_limit_s
-        if left_s is not None:
-            left_s = max(0.0, left_s + started - perf_counter())
-        if (interrupted or left_s == 0) and len(left) > 1:
-            left = [(_all_of(steps, left), 0)]
-        own, stage_gpus = left.pop(0)
-        found, least_s, is_complete, *counts, is_stopped = own.question(stage_gpus=stage_gpus).search(
-            known_s, gap, nodes, max(1, limits.keep), 0.0 if interrupted else left_s, current_cancellation()
-        )
-        interrupted = interrupted or is_stopped
-        plans += [(step_s, own, plan) for step_s, plan in found]
-        known_s = min([known_s, *(step_s for step_s, _ in found)])
-        bound_s, complete = min(bound_s, least_s), complete and is_complete
-        priced, labels = priced + counts[0], labels + counts[1]
-    plans.sort(key=lambda plan: plan[0])
-    best = [(own, plan) for _, own, plan in plans[: max(1, limits.keep)]]
-    return _Search(best, min(bound_s, known_s), complete and not interrupted, priced, labels, interrupted)
-
-
-def _all_of(steps: StepInputs, left: Sequence[tuple[StepInputs, int]]) -> StepInputs:
-    """Return inputs whose plans are those of all that is left, and more: one bound where no time is left."""
-    types = [
-        replace(type_, ways=tuple(dict.fromkeys(way for own, _ in left for way in own.types[number].ways)))
-        for number, type_ in enumerate(steps.types)
-    ]
-    return replace(steps, types=tuple(types))
 
 
 def _reasons(complete: bool) -> dict[str, int]:

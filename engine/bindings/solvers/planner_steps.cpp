@@ -27,8 +27,7 @@ namespace {
 using StageTuple = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::int64_t>;  // as StageChoice
 using MixedTuple =
     std::tuple<std::int64_t, std::int64_t, std::vector<StageTuple>>;  // rounds, sequences, stages
-using TypeTuple =
-    std::tuple<std::shared_ptr<step::Cluster>, std::int64_t, std::int64_t, double, std::int64_t>;
+using TypeTuple = std::tuple<std::shared_ptr<step::Cluster>, std::int64_t, std::int64_t, double>;
 using ModeRows = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OwnRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -49,11 +48,13 @@ MixedPlan plan_of_tuple(const MixedTuple& tuple) {
 /// A question with all that its plans point to.
 class OwnedQuestion {
 public:
-    /// `mode_types` has the type of each row of `modes`, in ascending order.
+    /// `mode_types` has the type of each row of `modes`, in ascending order; `kinds` are those of rows, or
+    /// empty.
     OwnedQuestion(step::Predictor& predictor, std::shared_ptr<step::Model> model,
                   const std::vector<TypeTuple>& types, std::vector<std::uint32_t> mode_types,
                   const ModeRows& modes, const OwnRows& own, std::vector<std::string> texts,
-                  std::vector<double> between_gbps, std::int64_t most_micro_batch)
+                  std::vector<double> between_gbps, std::int64_t most_micro_batch,
+                  const std::vector<std::uint32_t>& kinds)
         : model_(std::move(model)),
           plans_(modes.data(), modes.data() + modes.size()),
           own_(own.data(), own.data() + own.size()),
@@ -66,12 +67,14 @@ public:
         question_.between_gbps = std::move(between_gbps);
         question_.most_micro_batch = most_micro_batch;
         question_.modes.resize(types.size());
+        if (!kinds.empty()) question_.kinds.resize(types.size());
         for (std::size_t row = 0; row < mode_types.size(); ++row) {
             question_.modes.at(mode_types[row]).push_back(predictor.plan_of(*cases_, row, *texts_));
+            if (!kinds.empty()) question_.kinds.at(mode_types[row]).push_back(kinds.at(row));
         }
-        for (const auto& [cluster, gpus, node_gpus, memory_bytes, stage_gpus] : types) {
+        for (const auto& [cluster, gpus, node_gpus, memory_bytes] : types) {
             clusters_.push_back(cluster);
-            question_.types.push_back({cluster.get(), gpus, node_gpus, memory_bytes, stage_gpus});
+            question_.types.push_back({cluster.get(), gpus, node_gpus, memory_bytes});
         }
     }
 
@@ -145,18 +148,12 @@ private:
 };
 
 void bind(nb::module_& m) {
-    m.def(
-        "stage_sizes",
-        [](std::int64_t gpus, std::int64_t node_gpus) {
-            return group_sizes({nullptr, gpus, node_gpus, 0.0});
-        },
-        "gpus"_a, "node_gpus"_a);
     nb::class_<OwnedQuestion>(m, "StepQuestion")
         .def(nb::init<step::Predictor&, std::shared_ptr<step::Model>, const std::vector<TypeTuple>&,
                       std::vector<std::uint32_t>, const ModeRows&, const OwnRows&, std::vector<std::string>,
-                      std::vector<double>, std::int64_t>(),
+                      std::vector<double>, std::int64_t, const std::vector<std::uint32_t>&>(),
              nb::keep_alive<1, 2>(), "predictor"_a, "model"_a, "types"_a, "mode_types"_a, "modes"_a, "own"_a,
-             "texts"_a, "between_gbps"_a, "most_micro_batch"_a)
+             "texts"_a, "between_gbps"_a, "most_micro_batch"_a, "kinds"_a)
         .def("search", &OwnedQuestion::search, "incumbent_s"_a, "gap"_a, "nodes"_a, "keep"_a,
              "seconds"_a.none(), "cancellation"_a.none())
         .def("price", &OwnedQuestion::price, "plan"_a)

@@ -13,6 +13,15 @@ struct Walk {
     MixedPlan plan;
     std::vector<std::int64_t> left;
 
+    /// Whether a stage may follow the first, where all have one kind and as many GPUs.
+    bool is_alike(std::uint32_t type, std::uint32_t mode, std::int64_t gpus) const {
+        if (question.kinds.empty() || plan.stages.empty()) return true;
+        const StageChoice& first = plan.stages.front();
+        const step::Plan& own = question.modes[first.type][first.mode];
+        return question.kinds[first.type][first.mode] == question.kinds[type][mode] &&
+               first.dp * own.tp * own.cp == gpus;
+    }
+
     void go(const std::vector<std::uint32_t>& closed, std::int64_t layer) {
         if (layer == layers) {
             visit(plan);
@@ -31,7 +40,7 @@ struct Walk {
                 left[type] -= gpus;
                 for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
                     const step::Plan& own = question.modes[type][mode];
-                    if (gpus % (own.tp * own.cp) != 0) continue;
+                    if (gpus % (own.tp * own.cp) != 0 || !is_alike(type, mode, gpus)) continue;
                     for (std::int64_t count = 1; layer + count <= layers; ++count) {
                         plan.stages.push_back({type, mode, gpus / (own.tp * own.cp), count});
                         go(before, layer + count);

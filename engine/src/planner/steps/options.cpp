@@ -167,14 +167,34 @@ std::vector<std::int64_t> group_sizes(const GpuType& type) {
     std::int64_t unit = 1;
     while (nodes / unit > kMostUnits) unit *= 2;
     for (std::int64_t count = unit; count <= nodes; count += unit) sizes.push_back(count * type.node_gpus);
-    if (type.stage_gpus != 0) {
-        std::erase_if(sizes, [&](std::int64_t size) { return size != type.stage_gpus; });
-    }
     return sizes;
 }
 
-Options::Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
-                 std::int64_t most_stages, double least_s, const std::function<bool()>& stop)
+std::vector<std::int64_t> group_sizes(const Question& question, std::uint32_t type, const Family& family) {
+    if (family.gpus == 0) return group_sizes(question.types[type]);
+    return family.modes[type] < 0 ? std::vector<std::int64_t>{} : std::vector{family.gpus};
+}
+
+std::vector<Family> families_of(const Question& question) {
+    if (question.kinds.empty()) return {Family{}};
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<std::int32_t>> found;
+    for (std::uint32_t type = 0; type < question.types.size(); ++type) {
+        for (const std::int64_t gpus : group_sizes(question.types[type])) {
+            for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
+                auto& modes = found[{question.kinds[type][mode], gpus}];
+                modes.resize(question.types.size(), -1);
+                modes[type] = static_cast<std::int32_t>(mode);
+            }
+        }
+    }
+    std::vector<Family> families;
+    for (auto& [key, modes] : found) families.push_back({key.second, std::move(modes)});
+    return families;
+}
+
+Options::Options(const Question& question, const Ranges& ranges, Ways& ways, const Family& family,
+                 const Rounds& rounds, std::int64_t most_stages, double least_s,
+                 const std::function<bool()>& stop)
     : rounds_(rounds),
       most_in_flight_(std::min(rounds.count, most_stages)),
       classes_(ranges.classes().size()),
@@ -183,12 +203,12 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
         auto& groups = groups_.emplace_back();
         auto& best = best_.emplace_back();
         std::int64_t unit = 0;
-        for (const std::int64_t gpus : group_sizes(question.types[type])) {
+        for (const std::int64_t gpus : group_sizes(question, type, family)) {
             is_stopped_ = is_stopped_ || stop();
             if (is_stopped_) return;
             unit = std::gcd(unit, gpus);
             Group& group = groups.emplace_back(Group{gpus, {}, {}, {}});
-            each_choice(question, type, gpus, [&](const StageChoice& choice) {
+            each_choice(question, type, gpus, family, [&](const StageChoice& choice) {
                 Way* way = ways.find(choice, rounds, true);
                 if (way == nullptr) return;
                 fill(question, ranges, most_in_flight_,
@@ -197,7 +217,7 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
             choose(ranges, group, best);
         }
         unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
-        units_.push_back(question.types[type].gpus / unit_gpus_.back());
+        units_.push_back(groups.empty() ? 0 : question.types[type].gpus / unit_gpus_.back());
     }
 }
 
@@ -224,13 +244,14 @@ void Options::choose(const Ranges& ranges, Group& group, std::vector<Best>& best
     }
 }
 
-double least_step_s(const Question& question, Ways& ways, const Rounds& rounds) {
+double least_step_s(const Question& question, Ways& ways, const Family& family, const Rounds& rounds) {
     std::vector<std::vector<double>> work;  // seconds x GPUs, by type and kind of layer
     for (std::uint32_t type = 0; type < question.types.size(); ++type) {
         auto& least = work.emplace_back(question.model->kinds.size(), step::kInfinite);
-        for (const std::int64_t gpus : group_sizes(question.types[type])) {
-            each_choice(question, type, gpus, [&](const StageChoice& choice) {
-                Way* way = ways.find(choice, rounds, true);
+        for (const std::int64_t gpus : group_sizes(question, type, family)) {
+            each_choice(question, type, gpus, family, [&](const StageChoice& choice) {
+                // A mode that hides exchanges suits a stage alone.
+                Way* way = ways.find(choice, rounds, !question.modes[type][choice.mode].overlap_ep);
                 if (way == nullptr) return;
                 for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
                     if (question.model->kinds[kind].is_prediction) continue;

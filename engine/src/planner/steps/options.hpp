@@ -78,8 +78,9 @@ struct Best {
 class Options {
 public:
     /// `least_s` is what `least_step_s` returns; where `stop` ends the work, options are missing.
-    Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
-            std::int64_t most_stages, double least_s, const std::function<bool()>& stop);
+    Options(const Question& question, const Ranges& ranges, Ways& ways, const Family& family,
+            const Rounds& rounds, std::int64_t most_stages, double least_s,
+            const std::function<bool()>& stop);
 
     std::size_t types() const { return groups_.size(); }
     /// GPUs of a type are counted in units, of which all its groups are multiples.
@@ -132,7 +133,7 @@ private:
 };
 
 /// The least time of all micro-batches on all GPUs, however these share them; infinite where none can run.
-double least_step_s(const Question& question, Ways& ways, const Rounds& rounds);
+double least_step_s(const Question& question, Ways& ways, const Family& family, const Rounds& rounds);
 
 /// Rounds that divide the batch, and those of replicas that fill a type where at most an eighth of them is
 /// idle.
@@ -140,14 +141,25 @@ std::vector<Rounds> rounds_of(const Question& question);
 
 /// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 32 units.
 std::vector<std::int64_t> group_sizes(const GpuType& type);
+/// The same of stages of a family.
+std::vector<std::int64_t> group_sizes(const Question& question, std::uint32_t type, const Family& family);
+
+/// Families that have all plans of a question: one, or all kinds and sizes of stages.
+std::vector<Family> families_of(const Question& question);
 
 /// Calls `visit(choice)` for each way to run a stage on so many GPUs of a type, whatever its layers.
 template <typename Visit>
-void each_choice(const Question& question, std::uint32_t type, std::int64_t gpus, const Visit& visit) {
-    for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) {
+void each_choice(const Question& question, std::uint32_t type, std::int64_t gpus, const Family& family,
+                 const Visit& visit) {
+    const auto visit_mode = [&](std::uint32_t mode) {
         const std::int64_t replica = question.modes[type][mode].tp * question.modes[type][mode].cp;
         if (gpus % replica == 0) visit(StageChoice{type, mode, gpus / replica, 0});
+    };
+    if (family.gpus != 0) {
+        if (family.modes[type] >= 0) visit_mode(static_cast<std::uint32_t>(family.modes[type]));
+        return;
     }
+    for (std::uint32_t mode = 0; mode < question.modes[type].size(); ++mode) visit_mode(mode);
 }
 
 }  // namespace dse::planner::steps

@@ -14,16 +14,17 @@ namespace step = dse::prediction;
 struct GpuType {
     const step::Cluster* cluster = nullptr;
     std::int64_t gpus = 0, node_gpus = 1;
-    double memory_bytes = 0.0;    ///< that a plan may take of a GPU
-    std::int64_t stage_gpus = 0;  ///< that every stage has; 0: any
+    double memory_bytes = 0.0;  ///< that a plan may take of a GPU
 };
 
 /// `modes` are the ways to run a layer on each type: plans of which degrees, recomputation and ZeRO count.
+/// Where `kinds` number these modes, all stages of a plan have one kind and as many GPUs.
 struct Question {
     const step::Model* model = nullptr;
     const step::Setting* setting = nullptr;
     std::vector<GpuType> types;
     std::vector<std::vector<step::Plan>> modes;
+    std::vector<std::vector<std::uint32_t>> kinds;
     std::vector<double> between_gbps;  ///< types x types: of one GPU; 0: that of its node
     std::int64_t most_micro_batch = 0;
 
@@ -53,6 +54,13 @@ struct Rounds {
     std::int64_t count = 1, sequences = 1;
 
     auto operator<=>(const Rounds&) const = default;
+};
+
+/// Plans whose stages have so many GPUs, and each type one mode (-1: it has no such stage); with 0 GPUs, all
+/// plans.
+struct Family {
+    std::int64_t gpus = 0;
+    std::vector<std::int32_t> modes{};
 };
 
 /// One-forward-one-backward over stages, the first first.

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "planner/steps/neighbours.hpp"
 #include "planner/steps/table.hpp"
 
 namespace dse::planner::steps {
@@ -13,9 +14,11 @@ namespace dse::planner::steps {
 namespace {
 
 constexpr std::int64_t kMostStages = 64;
-constexpr std::uint64_t kFewNeighbours = 200;    // that are priced of a new best plan
-constexpr std::uint64_t kManyNeighbours = 3000;  // of the best plans in the end
-constexpr std::size_t kImproved = 4;             // of the best plans
+constexpr std::uint64_t kFewNeighbours = 3000;    // that are priced of a good plan
+constexpr std::uint64_t kManyNeighbours = 30000;  // of the best plans in the end
+constexpr double kClimbAbove = 1.05;              // of the best plan: neighbours of plans below are priced
+constexpr int kMoves = 8;                         // of layers, until a changed plan is judged
+constexpr std::size_t kImproved = 4;              // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
 constexpr std::array kSteps{0.05, 0.03, 0.01};  // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
@@ -61,10 +64,12 @@ private:
     double best_s_;
 };
 
-/// Plans of one number of micro-batches.
+/// Plans of a family with one number of micro-batches.
 struct Block {
+    const Family* family = nullptr;
     Rounds rounds;
     double bound_s = 0.0;
+    std::unique_ptr<Options> options{};
     double step = kSteps[0];    ///< the share by which the next table looks above the bound
     std::size_t precision = 0;  ///< of that table
     bool is_open = true;        ///< whether a higher target of tables may raise the bound
@@ -78,6 +83,7 @@ public:
           ranges_(question),
           ways_(question),
           ranking_(limits.incumbent_s),
+          neighbours_(question),
           gap_(limits.gap),
           most_nodes_(limits.nodes) {
         std::int64_t gpus = 0;
@@ -88,17 +94,21 @@ public:
     }
 
     SearchResult result() {
-        const std::vector<Rounds> all = rounds_of(question_);
-        for (const Rounds& rounds : all) {
-            least_s_[rounds] = least_step_s(question_, ways_, rounds);
-            single_stages(rounds);
-        }
+        const std::vector<Family> families = families_of(question_);
         std::vector<Block> blocks;
-        for (const Rounds& rounds : all) blocks.push_back({rounds, least_s_[rounds]});
+        for (const Rounds& rounds : rounds_of(question_)) {
+            for (const Family& family : families) {
+                const double bound_s = least_step_s(question_, ways_, family, rounds);
+                single_stages(family, rounds);
+                if (bound_s < step::kInfinite) blocks.push_back({&family, rounds, bound_s});
+            }
+        }
         // Few micro-batches make small tables.
         std::reverse(blocks.begin(), blocks.end());
-        for (const Block& block : blocks) scout(block.rounds);
-        raise(blocks);
+        if (question_.kinds.empty()) {
+            for (Block& block : blocks) scout(block);
+            raise(blocks);
+        }
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
         prove(blocks);
         if (gap_ > 0) {  // good enough: proven the best where that costs little
@@ -124,11 +134,11 @@ private:
         if (const auto found = price(question_, ways_, plan)) ranking_.add(found->step_s, plan);
     }
 
-    void single_stages(const Rounds& rounds) {
+    void single_stages(const Family& family, const Rounds& rounds) {
         for (std::uint32_t type = 0; type < question_.types.size(); ++type) {
-            for (const std::int64_t gpus : group_sizes(question_.types[type])) {
+            for (const std::int64_t gpus : group_sizes(question_, type, family)) {
                 if (limits_.stop()) return;
-                each_choice(question_, type, gpus, [&](StageChoice choice) {
+                each_choice(question_, type, gpus, family, [&](StageChoice choice) {
                     choice.layers = ranges_.layers();
                     try_plan({rounds, {choice}});
                 });
@@ -141,11 +151,13 @@ private:
 
     /// Bounds all blocks by the goal, or prices their plans below it, as far as the limits allow.
     void prove(std::vector<Block>& blocks) {
-        raise(blocks);
+        if (question_.kinds.empty()) raise(blocks);
         std::stable_sort(blocks.begin(), blocks.end(),
                          [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
         for (Block& block : blocks) {
+            if (!question_.kinds.empty()) nodes_ = 0;  // each family is a search of its own
             if (block.bound_s < goal_s()) enumerate(block);
+            if (!question_.kinds.empty()) block.options.reset();  // there may be thousands
         }
     }
 
@@ -173,35 +185,46 @@ private:
                     least = &block;
                 }
             }
-            if (least == nullptr) return;
-            const Options* options = options_of(least->rounds);
-            if (options == nullptr) return;
-            const double next_s =
-                least->step > kLastStep ? step::kInfinite : least->bound_s * (1 + least->step);
-            const double target_s = std::min(goal_s(), next_s);
-            const SuffixTable table = table_of(*options, kPrecisions[least->precision], target_s);
-            if (table.is_stopped()) return;
-            if (table.least_s() < step::kInfinite) {
-                least->is_open = least->precision + 1 < kPrecisions.size();
-                if (least->is_open) ++least->precision;
-            } else if (target_s == step::kInfinite) {
-                least->is_open = false;
-            }
-            least->bound_s = std::max(least->bound_s, std::min(target_s, table.least_s()));
-            least->step = table.labels() < kFewLabels ? 2 * least->step : kSteps[least->precision];
-            improve(table.plans());
-            const bool has_plan = table.least_s() < step::kInfinite;
-            if (has_plan && least->is_open && least->precision == kPrecisions.size() - 1)
-                improve(beam(*options, least->bound_s));
+            if (least == nullptr || !raise(*least, std::numeric_limits<std::uint64_t>::max())) return;
         }
     }
 
+    /// Makes the next table of a block; false where the search or so many labels end it.
+    bool raise(Block& block, std::uint64_t most_labels) {
+        const Options* options = options_of(block);
+        if (options == nullptr) return false;
+        const double next_s = block.step > kLastStep ? step::kInfinite : block.bound_s * (1 + block.step);
+        const double target_s = std::min(goal_s(), next_s);
+        const SuffixTable table = table_of(*options, kPrecisions[block.precision], target_s, most_labels);
+        if (table.is_stopped()) return false;
+        const bool has_plan = table.least_s() < step::kInfinite;
+        if (has_plan) {
+            block.is_open = block.precision + 1 < kPrecisions.size();
+            if (block.is_open) ++block.precision;
+        } else if (target_s == step::kInfinite) {
+            block.is_open = false;
+        }
+        block.bound_s = std::max(block.bound_s, std::min(target_s, table.least_s()));
+        block.step = table.labels() < kFewLabels && !has_plan ? 2 * block.step : kSteps[block.precision];
+        improve(table.plans());
+        if (has_plan && block.is_open && block.precision == kPrecisions.size() - 1) {
+            improve(beam(*options, block.bound_s));
+        }
+        return true;
+    }
+
     /// Prices plans of one suffix at each cut: the tables of bounds are small once good plans are known.
-    void scout(const Rounds& rounds) {
-        const Options* options = limits_.stop() ? nullptr : options_of(rounds);
+    ///
+    /// Small tables come before, for a bound is known then where time ends.
+    void scout(Block& block) {
+        while (!limits_.stop() && block.precision == 0 && block.bound_s < goal_s()) {
+            if (!raise(block, kFewLabels)) break;
+        }
+        const Options* options = limits_.stop() || block.bound_s >= goal_s() ? nullptr : options_of(block);
         if (options == nullptr) return;
         const double target_s = ranking_.best_s() * kLeastGain;
-        improve(table_of(*options, kScout, target_s, kScoutLabels).plans());
+        const SuffixTable table = table_of(*options, kScout, target_s, kScoutLabels);
+        improve(table.plans());
     }
 
     /// Good plans of a block with a bound, found without a proof.
@@ -210,68 +233,82 @@ private:
         return table_of(options, kBeam, target_s).plans();
     }
 
-    /// Prices plans, and the neighbours of one that is better than all before.
+    /// Prices plans, and neighbours of those that are not much slower than the best.
     void improve(const std::vector<MixedPlan>& plans) {
-        const double before_s = ranking_.best_s();
-        for (const MixedPlan& plan : plans) try_plan(plan);
-        if (ranking_.best_s() < before_s) climb(ranking_.fastest(1).front(), kFewNeighbours);
+        for (const MixedPlan& plan : plans) {
+            ++priced_;
+            const auto found = price(question_, ways_, plan);
+            if (!found) continue;
+            ranking_.add(found->step_s, plan);
+            if (found->step_s < ranking_.best_s() * kClimbAbove) climb({found->step_s, plan}, kFewNeighbours);
+        }
     }
 
-    /// Takes the first better neighbour, until there is none.
+    /// Takes the first better neighbour, and goes on after it, until there is none.
     void climb(FoundPlan at, std::uint64_t left) {
-        for (bool is_better = true; is_better && left != 0 && !limits_.stop();) {
-            is_better = false;
-            for (const MixedPlan& plan : neighbours(at.plan)) {
-                if (left == 0) break;
-                --left;
-                ++priced_;
-                const auto found = price(question_, ways_, plan);
-                if (!found || found->step_s >= at.step_s * kLeastGain) continue;
-                at = {found->step_s, plan};
+        left += priced_;
+        for (std::size_t begin = 0; priced_ < left && !limits_.stop();) {
+            const std::vector<MixedPlan> layers = neighbours_.of_layers(at.plan),
+                                         stages = neighbours_.of_stages(at.plan);
+            const std::size_t count = layers.size() + stages.size();
+            std::size_t tried = 0;
+            for (; tried < count && priced_ < left; ++tried) {
+                const std::size_t place = (begin + tried) % count;
+                const bool is_moved = place < layers.size();
+                const FoundPlan found =
+                    is_moved ? priced(layers[place]) : balanced(stages[place - layers.size()], at.step_s);
+                if (found.step_s >= at.step_s * kLeastGain) continue;
+                at = found;
                 ranking_.add(at.step_s, at.plan);
-                is_better = true;
+                begin = place + 1;
                 break;
             }
+            if (tried == count) return;
         }
     }
 
-    /// A layer moved from one stage to another, and other modes of a stage on its GPUs.
-    std::vector<MixedPlan> neighbours(const MixedPlan& plan) const {
-        std::vector<MixedPlan> found;
-        const std::size_t count = plan.stages.size();
-        for (std::size_t from = 0; from < count; ++from) {
-            for (std::size_t to = 0; to < count; ++to) {
-                if (from == to || plan.stages[from].layers < 2) continue;
-                MixedPlan moved = plan;
-                --moved.stages[from].layers;
-                ++moved.stages[to].layers;
-                found.push_back(std::move(moved));
+    FoundPlan priced(const MixedPlan& plan) {
+        ++priced_;
+        const auto found = price(question_, ways_, plan);
+        return {found ? found->step_s : step::kInfinite, plan};
+    }
+
+    /// Moves layers from the slowest stage to the one that ends the soonest with one more, while steps fall.
+    FoundPlan balanced(const MixedPlan& plan, double enough_s) {
+        FoundPlan best{step::kInfinite, plan};
+        MixedPlan next = plan;
+        for (int move = 0; move < kMoves; ++move) {
+            ++priced_;
+            const auto found = price(question_, ways_, next);
+            if (!found || found->step_s >= best.step_s) break;
+            best = {found->step_s, next};
+            if (best.step_s < enough_s * kLeastGain) break;
+            std::size_t slow = 0, fast = 0;
+            const auto with_s = [&](std::size_t stage, std::int64_t more) {
+                const auto layers = static_cast<double>(next.stages[stage].layers);
+                return found->stages[stage].figures.both_s() * (layers + static_cast<double>(more)) / layers;
+            };
+            for (std::size_t stage = 1; stage < next.stages.size(); ++stage) {
+                if (with_s(stage, 0) > with_s(slow, 0)) slow = stage;
+                if (with_s(stage, 1) < with_s(fast, 1)) fast = stage;
             }
+            if (slow == fast || next.stages[slow].layers < 2) break;
+            --next.stages[slow].layers;
+            ++next.stages[fast].layers;
         }
-        for (std::size_t at = 0; at < count; ++at) {
-            const StageChoice& own = plan.stages[at];
-            const auto& modes = question_.modes[own.type];
-            const std::int64_t gpus = own.dp * modes[own.mode].tp * modes[own.mode].cp;
-            for (std::uint32_t mode = 0; mode < modes.size(); ++mode) {
-                const std::int64_t replica = modes[mode].tp * modes[mode].cp;
-                if (mode == own.mode || gpus % replica != 0) continue;
-                MixedPlan other = plan;
-                other.stages[at].mode = mode;
-                other.stages[at].dp = gpus / replica;
-                found.push_back(std::move(other));
-            }
-        }
-        return found;
+        return best;
     }
 
     /// Prices all plans of a block whose bound is below the best; a bound of its own where nodes run out.
     void enumerate(Block& block) {
         if (nodes_ >= most_nodes_ || limits_.stop()) return;
-        const Options* options = options_of(block.rounds);
+        const Options* options = options_of(block);
         if (options == nullptr) return;
         SuffixTable table = table_of(*options, kPrecisions.back(), goal_s());
         if (table.is_stopped()) return;
         block.bound_s = std::max(block.bound_s, std::min(table.least_s(), goal_s()));
+        improve(table.plans());
+        if (block.bound_s >= goal_s()) return;
         table.index();
         const double goal = goal_s();
         bool is_complete = true;
@@ -355,13 +392,12 @@ private:
     }
 
     /// None where the search ends before they are there.
-    const Options* options_of(const Rounds& rounds) {
-        auto& known = options_[rounds];
-        if (!known) {
-            known = std::make_unique<Options>(question_, ranges_, ways_, rounds, most_stages_,
-                                              least_s_[rounds], limits_.stop);
+    const Options* options_of(Block& block) {
+        if (!block.options) {
+            block.options = std::make_unique<Options>(question_, ranges_, ways_, *block.family, block.rounds,
+                                                      most_stages_, block.bound_s, limits_.stop);
         }
-        return known->is_stopped() ? nullptr : known.get();
+        return block.options->is_stopped() ? nullptr : block.options.get();
     }
 
     const Question& question_;
@@ -369,12 +405,11 @@ private:
     Ranges ranges_;
     Ways ways_;
     Ranking ranking_;
+    Neighbours neighbours_;
     double gap_ = 0.0;
     std::uint64_t most_nodes_ = 0;
     std::uint64_t most_labels_ = std::numeric_limits<std::uint64_t>::max();
     std::int64_t most_stages_ = 1;
-    std::map<Rounds, std::unique_ptr<Options>> options_;
-    std::map<Rounds, double> least_s_;
     std::uint64_t priced_ = 0, labels_ = 0, nodes_ = 0;
 };
 

@@ -125,7 +125,7 @@ struct Precision {
 inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{2e-4, 1.0, true},
                                         Precision{1e-4, 2e-3, false}};
 /// Few suffixes at each cut, of the least bounds and passes: good plans, and no bound.
-inline constexpr Precision kBeam{1e-4, 2e-3, false, 16};
+inline constexpr Precision kBeam{1e-4, 2e-3, false, 4};
 inline constexpr Precision kScout{1e-3, 1.0, false, 1};
 
 /// Suffixes of so many stages for each cut: those that no other beats in each of their times.
