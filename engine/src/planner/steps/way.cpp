@@ -49,14 +49,29 @@ Way::Way(const Question& question, const StageChoice& choice, const Rounds& roun
       sizes_(*question.model, plan_, question.setting->frameworks[plan_.framework]),
       groups_(step::groups_of(plan_)),
       timer_(sizes_, cluster_, groups_, synthesizer_, links_),
-      updates_(sizes_, groups_, timer_) {
+      updates_(sizes_, groups_, timer_),
+      held_(4 + question.model->kinds.size()) {
     step::check_choices(*question.model, plan_, cluster_, *question.setting);
 }
 
-step::Weights Way::held(const step::Chunk& chunk) const {
-    step::Layout layout;
-    layout.types.push_back(chunk);
-    return step::stage_weights(sizes_, layout, {0}).front();
+/// Weights add up: those of the ends alone, and of a layer of each kind.
+const step::Weights& Way::held_of(std::optional<std::uint32_t> kind, bool has_embedding, bool has_head) {
+    std::optional<step::Weights>& known = held_[kind ? 4 + *kind : 2 * has_embedding + has_head];
+    if (!known) {
+        step::Layout layout;
+        layout.types.push_back({{}, has_embedding, has_head, 0});
+        if (kind) layout.types.front().layers.push_back({*kind, 1});
+        known = step::stage_weights(sizes_, layout, {0}).front();
+    }
+    return *known;
+}
+
+step::Weights Way::held(const step::Chunk& chunk) {
+    step::Weights found = held_of(std::nullopt, chunk.has_embedding, chunk.has_head);
+    for (const step::LayerCount& layer : chunk.layers) {
+        found.add(held_of(layer.kind, false, false), static_cast<double>(layer.count));
+    }
+    return found;
 }
 
 StageFigures Way::figures(const step::Chunk& chunk) {

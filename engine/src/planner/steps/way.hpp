@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "planner/steps/question.hpp"
@@ -71,7 +72,8 @@ private:
         auto operator<=>(const Key&) const = default;
     };
 
-    step::Weights held(const step::Chunk& chunk) const;
+    step::Weights held(const step::Chunk& chunk);
+    const step::Weights& held_of(std::optional<std::uint32_t> kind, bool has_embedding, bool has_head);
     double message_bytes() const { return 2 * sizes_.tokens * sizes_.d_model / sizes_.tp; }
 
     const Question& question_;
@@ -87,6 +89,7 @@ private:
     step::Updates updates_;
     std::map<std::pair<std::int64_t, std::int64_t>, double> sends_;
     std::map<Key, StagePrice> stages_;
+    std::vector<std::optional<step::Weights>> held_;
 };
 
 /// The part of the model as a chunk.
