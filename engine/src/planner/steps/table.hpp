@@ -122,7 +122,7 @@ struct Precision {
         std::numeric_limits<std::size_t>::max();  ///< suffixes; where some are dropped, nothing is bounded
 };
 /// The first finds good plans soon, the second good bounds, and the last decides.
-inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{2e-4, 1.0, true},
+inline constexpr std::array kPrecisions{Precision{1e-2, 1.0, true}, Precision{5e-4, 3e-2, false},
                                         Precision{1e-4, 2e-3, false}};
 /// Few suffixes at each cut, of the least bounds and passes: good plans, and no bound.
 inline constexpr Precision kBeam{1e-4, 2e-3, false, 4};
