@@ -302,6 +302,26 @@ def test_a_plan_for_512_gpus_of_two_types_is_within_1_percent_of_its_bound_after
     assert labels < 50_000
 
 
+def test_a_plan_for_256_gpus_of_four_types_is_within_2_percent_of_its_bound_after_50_million_labels() -> None:
+    words = ("cluster=four_generations_4k", *(f"cluster.nodes.{number}.count=8" for number in range(4)))
+    problem = step_problem(*words, "model=gpt175b", gbs="256")
+    assert problem.steps is not None
+    plans, bound_s, _, _, labels, _ = problem.steps.question().search(float("inf"), 0.02, 0, 1, None, None)
+    assert plans[0][0] <= 1.02 * bound_s * (1 + 1e-9)
+    assert labels < 50_000_000
+
+
+def test_equal_stages_of_experts_on_512_gpus_are_proven_the_fastest_without_a_limit() -> None:
+    words = ("cluster=dgx_h100", "cluster.nodes.0.count=64", "model=deepseek_v3")
+    problem = step_problem(*words, gbs="2048", uniform="true")
+    assert problem.steps is not None
+    known_s = sweeps_best_s(problem)
+    _, bound_s, complete, _, labels, _ = problem.steps.question().search(known_s, 0.0, 300_000, 1, None, None)
+    assert complete
+    assert bound_s == pytest.approx(10.666141755193426, rel=1e-9)
+    assert labels < 1_000_000
+
+
 def test_after_a_failure_of_one_of_20_nodes_no_other_idles(tmp_path: Path) -> None:
     file = tmp_path / "c20.yaml"
     file.write_text("nodes:\n  - {system: dgx_h100, count: 20}\n", encoding="utf-8")
