@@ -322,6 +322,18 @@ def test_equal_stages_of_experts_on_512_gpus_are_proven_the_fastest_without_a_li
     assert labels < 1_000_000
 
 
+def test_equal_stages_of_a_batch_that_no_sweep_divides_are_proven_the_fastest() -> None:
+    words = ("cluster=dgx_a100", "cluster.nodes.0.count=16", "model=megatron_76b")
+    problem = step_problem(*words, gbs="36", max_tp="2", launchable="deepspeed")
+    assert problem.steps is not None
+    assert not problem.steps.types[0].uniform
+    search = problem.steps.question().search
+    _, bound_s, complete, _, labels, _ = search(float("inf"), 0.0, 300_000, 1, None, None)
+    assert complete
+    assert bound_s == pytest.approx(5.161949409147573, rel=1e-9)
+    assert labels < 1_000_000
+
+
 def test_after_a_failure_of_one_of_20_nodes_no_other_idles(tmp_path: Path) -> None:
     file = tmp_path / "c20.yaml"
     file.write_text("nodes:\n  - {system: dgx_h100, count: 20}\n", encoding="utf-8")

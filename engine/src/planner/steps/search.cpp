@@ -151,13 +151,32 @@ private:
 
     /// Bounds all blocks by the goal, or prices their plans below it, as far as the limits allow.
     void prove(std::vector<Block>& blocks) {
-        if (question_.kinds.empty()) raise(blocks);
-        std::stable_sort(blocks.begin(), blocks.end(),
-                         [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
+        if (question_.kinds.empty()) {
+            raise(blocks);
+        } else {
+            raise_families(blocks);
+        }
+        sort(blocks);
         for (Block& block : blocks) {
             if (!question_.kinds.empty()) nodes_ = 0;  // each family is a search of its own
             if (block.bound_s < goal_s()) enumerate(block);
             if (!question_.kinds.empty()) block.options.reset();  // there may be thousands
+        }
+    }
+
+    static void sort(std::vector<Block>& blocks) {
+        std::stable_sort(blocks.begin(), blocks.end(),
+                         [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
+    }
+
+    /// Tables of families are small, and many: each block has all but the finest of its own at once.
+    void raise_families(std::vector<Block>& blocks) {
+        sort(blocks);
+        for (Block& block : blocks) {
+            while (!limits_.stop() && block.precision + 1 < kPrecisions.size() && block.bound_s < goal_s()) {
+                if (!raise(block, std::numeric_limits<std::uint64_t>::max())) break;
+            }
+            block.options.reset();
         }
     }
 
