@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <utility>
 
-#include "planner/steps/neighbours.hpp"
+#include "planner/steps/climb.hpp"
 #include "planner/steps/table.hpp"
 
 namespace dse::planner::steps {
@@ -17,52 +16,14 @@ constexpr std::int64_t kMostStages = 64;
 constexpr std::uint64_t kFewNeighbours = 3000;    // that are priced of a good plan
 constexpr std::uint64_t kManyNeighbours = 30000;  // of the best plans in the end
 constexpr double kClimbAbove = 1.05;              // of the best plan: neighbours of plans below are priced
-constexpr int kMoves = 8;                         // of layers, until a changed plan is judged
 constexpr std::size_t kImproved = 4;              // of the best plans
-constexpr double kLeastGain = 1 - 1e-9;
-constexpr std::array kSteps{0.05, 0.03, 0.01};  // by precision, once tables are not small
+constexpr std::array kSteps{0.05, 0.03, 0.01};    // by precision, once tables are not small
 constexpr std::uint64_t kFewLabels = 100'000;
 constexpr std::uint64_t kLabelsOfProof = 4'000'000;  // once the gap is met: parts of a second
 constexpr std::uint64_t kNodesOfProof = 300'000;
 constexpr std::uint64_t kScoutLabels = 10'000'000;
 constexpr double kBeamAbove = 1.05;  // the bound of a block: few of its best plans are further away
 constexpr double kLastStep = 16.0;
-
-/// The fastest plan of each list of types and number of micro-batches.
-class Ranking {
-public:
-    explicit Ranking(double incumbent_s) : best_s_(incumbent_s) {}
-
-    void add(double step_s, const MixedPlan& plan) {
-        Key key{{}, plan.rounds, plan.stages.size()};
-        for (const StageChoice& stage : plan.stages) {
-            if (key.types.empty() || key.types.back() != stage.type) key.types.push_back(stage.type);
-        }
-        const auto [known, is_new] = plans_.try_emplace(key, FoundPlan{step_s, plan});
-        if (!is_new && step_s < known->second.step_s) known->second = {step_s, plan};
-        best_s_ = std::min(best_s_, step_s);
-    }
-    double best_s() const { return best_s_; }
-    std::vector<FoundPlan> fastest(std::size_t keep) const {
-        std::vector<FoundPlan> found;
-        for (const auto& [key, plan] : plans_) found.push_back(plan);
-        std::stable_sort(found.begin(), found.end(), [](const FoundPlan& one, const FoundPlan& other) {
-            return one.step_s < other.step_s;
-        });
-        found.resize(std::min(found.size(), keep));
-        return found;
-    }
-
-private:
-    struct Key {
-        std::vector<std::uint32_t> types;
-        Rounds rounds;
-        std::size_t stages;
-        auto operator<=>(const Key&) const = default;
-    };
-    std::map<Key, FoundPlan> plans_;
-    double best_s_;
-};
 
 /// Plans of a family with one number of micro-batches.
 struct Block {
@@ -83,7 +44,7 @@ public:
           ranges_(question),
           ways_(question),
           ranking_(limits.incumbent_s),
-          neighbours_(question),
+          climb_(question, ways_, ranking_, limits.stop, priced_),
           gap_(limits.gap),
           most_nodes_(limits.nodes) {
         std::int64_t gpus = 0;
@@ -109,7 +70,7 @@ public:
             for (Block& block : blocks) scout(block);
             raise(blocks);
         }
-        for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
+        for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb_.from(plan, kManyNeighbours);
         prove(blocks);
         if (gap_ > 0) {  // good enough: proven the best where that costs little
             gap_ = 0;
@@ -259,63 +220,9 @@ private:
             const auto found = price(question_, ways_, plan);
             if (!found) continue;
             ranking_.add(found->step_s, plan);
-            if (found->step_s < ranking_.best_s() * kClimbAbove) climb({found->step_s, plan}, kFewNeighbours);
+            if (found->step_s < ranking_.best_s() * kClimbAbove)
+                climb_.from({found->step_s, plan}, kFewNeighbours);
         }
-    }
-
-    /// Takes the first better neighbour, and goes on after it, until there is none.
-    void climb(FoundPlan at, std::uint64_t left) {
-        left += priced_;
-        for (std::size_t begin = 0; priced_ < left && !limits_.stop();) {
-            const std::vector<MixedPlan> layers = neighbours_.of_layers(at.plan),
-                                         stages = neighbours_.of_stages(at.plan);
-            const std::size_t count = layers.size() + stages.size();
-            std::size_t tried = 0;
-            for (; tried < count && priced_ < left; ++tried) {
-                const std::size_t place = (begin + tried) % count;
-                const bool is_moved = place < layers.size();
-                const FoundPlan found =
-                    is_moved ? priced(layers[place]) : balanced(stages[place - layers.size()], at.step_s);
-                if (found.step_s >= at.step_s * kLeastGain) continue;
-                at = found;
-                ranking_.add(at.step_s, at.plan);
-                begin = place + 1;
-                break;
-            }
-            if (tried == count) return;
-        }
-    }
-
-    FoundPlan priced(const MixedPlan& plan) {
-        ++priced_;
-        const auto found = price(question_, ways_, plan);
-        return {found ? found->step_s : step::kInfinite, plan};
-    }
-
-    /// Moves layers from the slowest stage to the one that ends the soonest with one more, while steps fall.
-    FoundPlan balanced(const MixedPlan& plan, double enough_s) {
-        FoundPlan best{step::kInfinite, plan};
-        MixedPlan next = plan;
-        for (int move = 0; move < kMoves; ++move) {
-            ++priced_;
-            const auto found = price(question_, ways_, next);
-            if (!found || found->step_s >= best.step_s) break;
-            best = {found->step_s, next};
-            if (best.step_s < enough_s * kLeastGain) break;
-            std::size_t slow = 0, fast = 0;
-            const auto with_s = [&](std::size_t stage, std::int64_t more) {
-                const auto layers = static_cast<double>(next.stages[stage].layers);
-                return found->stages[stage].figures.both_s() * (layers + static_cast<double>(more)) / layers;
-            };
-            for (std::size_t stage = 1; stage < next.stages.size(); ++stage) {
-                if (with_s(stage, 0) > with_s(slow, 0)) slow = stage;
-                if (with_s(stage, 1) < with_s(fast, 1)) fast = stage;
-            }
-            if (slow == fast || next.stages[slow].layers < 2) break;
-            --next.stages[slow].layers;
-            ++next.stages[fast].layers;
-        }
-        return best;
     }
 
     /// Prices all plans of a block whose bound is below the best; a bound of its own where nodes run out.
@@ -424,7 +331,7 @@ private:
     Ranges ranges_;
     Ways ways_;
     Ranking ranking_;
-    Neighbours neighbours_;
+    Climb climb_;
     double gap_ = 0.0;
     std::uint64_t most_nodes_ = 0;
     std::uint64_t most_labels_ = std::numeric_limits<std::uint64_t>::max();
