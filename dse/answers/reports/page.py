@@ -86,12 +86,12 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
         kept["points"] = [
             [*[point[place] for place in kept_places], views[point[0]]["label"]] for point in group["points"]
         ]
+        bars = group["breakdowns"]
+        tracked = [entry["memory"]["categories"] for entry in bars if entry["memory"] is not None]
         kept["bars"] = {
-            "points": [entry["point"] for entry in group["breakdowns"]],
-            "time": _by_name([entry["breakdown"] for entry in group["breakdowns"]], "part", "ns"),
-            "memory": _by_name(
-                [entry["memory"]["categories"] for entry in group["breakdowns"]], "category", "bytes"
-            ),
+            "points": [entry["point"] for entry in bars],
+            "time": _by_name([entry["breakdown"] for entry in bars], "part", "ns"),
+            "memory": _by_name(tracked, "category", "bytes") if len(tracked) == len(bars) else {},
         }
         kept["sensitivity"] = [
             {key: entry[key] for key in _SENSITIVITY_KEYS} for entry in group["sensitivity"]
