@@ -56,6 +56,15 @@ def test_it_leaves_out_what_no_one_would_run() -> None:
     assert {plan.chunks for plan in found if plan.schedule == "interleaved"} == {2, 4}
 
 
+@pytest.mark.parametrize("space", ["training", "training_moe"])
+def test_stages_that_are_asked_for_are_all_tried(space: str) -> None:
+    """Between `even` and `spread` the number of layers decides; any other way is a choice."""
+    model = () if space == "training" else ("model.experts={count:8,top_k:2,d_ff:14336}",)
+    asked = ["space.pp=[4]", "space.chunks=[1]", "space.stages=[even,spread,balanced,lighter-ends,7-9-9-7]"]
+    found = strategies(*model, f"space={space}", "model.num_layers=32", *asked)
+    assert {plan.stages for plan in found} == {"even", "balanced", "lighter-ends", "7-9-9-7"}
+
+
 def test_the_limit_of_tensor_parallelism_is_a_constraint_that_can_be_replaced() -> None:
     wide = strategies("space.constraints=[]", "space.tp=[16]", "space.micro_batch=[1]")
     assert {(plan.tp, plan.dp) for plan in wide} == {(16, 1)}
