@@ -123,6 +123,29 @@ def test_names_of_axes_are_as_short_as_they_are_clear() -> None:
     assert set(study.short_axes) == {"network.0.bandwidth_gbps", "network.1.bandwidth_gbps", "peak_tflops"}
 
 
+def cluster(nodes: int, direct: bool = False) -> StudyRow:
+    tiers = min(nodes, 2)
+    rings = {"all_reduce": ["direct" if direct else "ring"] * tiers, "all_gather": ["ring"] * tiers}
+    spec = {"name": "c", "accelerator": {"name": "a"}, "nodes": nodes, "collectives": rings}
+    return dataclasses.replace(ROWS[0], system="c", system_spec=json.dumps(spec))
+
+
+def test_rings_of_a_cluster_follow_from_its_nodes_and_other_algorithms_do_not() -> None:
+    (study,) = axis_studies(as_table([cluster(1), cluster(2)]))
+    assert study.axes == ("system.nodes",)
+    (study,) = axis_studies(as_table([cluster(1), cluster(2), cluster(2, direct=True)]))
+    assert set(study.axes) == {"system.nodes", "system.collectives.all_reduce"}
+
+
+def test_the_figures_of_a_mixed_system_follow_from_its_types() -> None:
+    rows = []
+    for peak in (125.0, 312.0):
+        spec = {"name": "m", "npu_types": [{"npus": 2, "peak_tflops": peak}], "peak_tflops": peak}
+        rows.append(dataclasses.replace(ROWS[0], system="m", system_spec=json.dumps(spec)))
+    (study,) = axis_studies(as_table(rows))
+    assert study.axes == ("system.npu_types.0.peak_tflops",)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_optima_are_those_of_the_ranking_of_each_setting(seed: int) -> None:
     chance = random.Random(seed)

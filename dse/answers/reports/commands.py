@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.inputs.strategies import StrategyFields, shown_axes, strategy_values
-from dse.inputs.systems.clusters import DERIVED
-from dse.inputs.systems.types import FOLLOWING
+from dse.inputs.systems.values import following
 from dse.studies.store import StudyRow
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
@@ -131,12 +130,10 @@ def hydra(value: Any) -> str:
 
 def _changes(base: Any, stored: dict[str, Any], key: str) -> list[str]:
     """The overrides that make `base` what is stored; lists are replaced as a whole."""
-    words = []
+    words, follows = [], following(stored)
     for name, value in stored.items():
         before = base.get(name)
-        follows = name in DERIVED and stored.get("accelerator") is not None
-        follows |= name in FOLLOWING and bool(stored.get("npu_types"))
-        if value == before or name in _NOT_IN_CONF or follows:
+        if value == before or name in _NOT_IN_CONF or name in follows:
             continue
         if name == "accelerator":
             if value["name"] != (before or {}).get("name"):

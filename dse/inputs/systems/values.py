@@ -10,6 +10,7 @@ from typing import Any
 from dse.base.texts import printable, shared_json
 from dse.inputs.systems.clusters import DERIVED
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, Derating, LinkFault, NpuType
+from dse.inputs.systems.types import FOLLOWING
 
 
 def shown(value: Any) -> str:
@@ -56,23 +57,41 @@ def label_of_spec(values: dict[str, Any]) -> str:
     return name if accelerator is None else f"{name} ({accelerator.get('name')})"
 
 
+def following(values: dict[str, Any]) -> tuple[str, ...]:
+    """The fields of a stored system that follow from its accelerator and tiers, or from its types of NPUs."""
+    return (
+        *(DERIVED if values.get("accelerator") is not None else ()),
+        *(FOLLOWING if values.get("npu_types") else ()),
+    )
+
+
 def own_fields(varying: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Fields, by dotted names, in which stored systems differ, less what follows from others of a cluster.
+    """Fields, by dotted names, in which stored systems differ, less what follows from others of a system.
 
     Accelerators of several names are single values, their names.
     """
-    accelerators = {text: shared_json(text).get("accelerator") for text in varying}
-    if not any(accelerators.values()):
-        return varying
+    stored = {text: shared_json(text) for text in varying}
+    accelerators = {text: values.get("accelerator") for text, values in stored.items()}
     names = {accelerator["name"] for accelerator in accelerators.values() if accelerator is not None}
+    rings = _only_rings(varying) if all(accelerators.values()) else set()
     found = {}
     for text, fields in varying.items():
-        found[text] = fields
-        if (accelerator := accelerators[text]) is None:
-            continue
-        first = {name: name.removeprefix("system.").split(".")[0] for name in fields}
-        left_out = {*DERIVED, "accelerator"} if len(names) > 1 else {*DERIVED}
-        found[text] = {name: value for name, value in fields.items() if first[name] not in left_out}
+        accelerator, first = accelerators[text], {name: name.split(".")[1] for name in fields}
+        left_out = {*following(stored[text]), *(("accelerator",) if accelerator and len(names) > 1 else ())}
+        found[text] = {
+            name: value for name, value in fields.items() if first[name] not in left_out and name not in rings
+        }
         if "accelerator" in left_out and "accelerator" in first.values():
             found[text] = {"system.accelerator": accelerator["name"], **found[text]}
     return found
+
+
+def _only_rings(varying: dict[str, dict[str, Any]]) -> set[str]:
+    """The collectives that are a ring on every tier of every cluster: their length follows from the tiers."""
+    names = {name for fields in varying.values() for name in fields if name.startswith("system.collectives.")}
+    lists = {name: [fields.get(name) for fields in varying.values()] for name in names}
+    return {
+        name
+        for name, values in lists.items()
+        if all(isinstance(value, list) and set(value) == {"ring"} for value in values)
+    }
