@@ -94,7 +94,13 @@ def sizes_of(question: SizeQuestion, systems: Sequence[SystemSpec], npus: Sequen
             if system.npus_per_node is not None and count % system.npus_per_node == 0:
                 found.append(_size(question, _sized(system, count // system.npus_per_node), count))
     if not found:
-        raise InputError(f"no system has whole nodes of any size in {', '.join(map(str, npus))}: change npus")
+        nodes = [
+            f"a node of {each.name} has {each.npus_per_node} NPUs" for each in systems if each.npus_per_node
+        ]
+        raise InputError(
+            f"no system has whole nodes of any size in {', '.join(map(str, npus))}: "
+            f"{', '.join(nodes) or 'none is a cluster'}; change npus"
+        )
     return found
 
 

@@ -24,7 +24,7 @@ COMMAND = CommandLine(
     "graph XML, XML of lstopo, InfraGraph, Slurm's topology.conf, output of nccl-tests. With -o it becomes a "
     "file that system=, cluster= and topology= take.",
     words={
-        "show": "the only thing to do with it so far",
+        "show": "the only action",
         "FILE": "such a document, a graph (CSV), or a name or file of conf/system or conf/cluster",
     },
     keys={
@@ -83,8 +83,8 @@ def _known_text(word: str, path: Path) -> str | None:
         if not kind:
             return None
         is_cluster = kind == "cluster"
-    elif path.is_file():
-        return None
+    elif path.is_file() or (path.suffix and not conf_file("system", word).is_file()):
+        return None  # a document, or the name of none, which reading it says
     if is_cluster:
         from dse.planner.problem.named_clusters import named_cluster
 

@@ -109,7 +109,7 @@ def test_what_does_not_fit_says_so(question: SizeQuestion) -> None:
     assert "fits llama3_70b" in size.problem
     assert math.isinf(size.figure("time"))
     assert sizes_data([size])["sizes"][0]["run"] is None
-    with pytest.raises(InputError, match="no system has whole nodes of any size in 9: change npus"):
+    with pytest.raises(InputError, match="in 9: a node of dgx_h100 has 8 NPUs; change npus"):
         sizes_of(question, [_system("dgx_h100")], [9])
 
 

@@ -44,7 +44,8 @@ def test_texts_name_cables_and_single_directions() -> None:
 @pytest.mark.parametrize(
     ("links", "npus", "message"),
     [
-        ("0-2", "", "failed_links: the topology has no link from 0 to 2"),
+        ("0-2", "", "failed_links: the topology has no link from 0 to 2; links from 0 lead to 1, 4$"),
+        ("9>1", "", "failed_links: the topology has no link from 9 to 1$"),
         ("0:1", "", "failed_links: '0:1' is no link; write 3-7, or 3>7 for one direction"),
         ("", "5", "failed_npus: 5 is no NPU; allowed are 0 to 4"),
         ("", "x", "failed_npus: 'x' is no NPU; allowed are 0 to 4"),

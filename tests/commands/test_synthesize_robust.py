@@ -79,11 +79,12 @@ def test_every_collective_is_repaired_after_a_failed_link(tmp_path: Path, collec
 def test_the_table_shows_failures_and_variance(tmp_path: Path) -> None:
     line = (TORUS, "--failed-npus", "3", "--failed-at", "30", "--variance", "cv=0.1,draws=50")
     out = run_ok("synthesize", *line, cwd=tmp_path).out
-    assert "variance     bandwidth_cv 0.1; 50 draws" in out
-    assert "failure      NPUs 3, links 0>3, 2>3, 3>0, 3>2, 3>7, 3>15 and 2 more at 30 µs" in out
-    assert "before       85.89 µs (85886080 ps)" in out
-    assert "its bound    none: of failures at the start only" in out
-    assert "lost         no chunk" in out
+    assert "variance      bandwidth_cv 0.1; 50 draws" in out
+    assert "failure       NPUs 3, links 0>3, 2>3, 3>0, 3>2, 3>7, 3>15 and 2 more at 30 µs" in out
+    assert "before        85.89 µs (85886080 ps)" in out
+    assert "its bound     none: of failures at the start only" in out
+    assert "lost          no chunk" in out
+    assert "\nfrom scratch  " in out
 
 
 def test_variance_has_figures_critical_links_and_fixed_algorithms_with_the_same_draws(tmp_path: Path) -> None:

@@ -128,6 +128,20 @@ def test_nothing_is_written_that_cannot_be_read(tmp_path: Path) -> None:
     assert not (tmp_path / "x.yaml").exists()
 
 
+@pytest.mark.parametrize("command", [("system", "show"), ("schedule",)])
+def test_a_document_that_does_not_exist_is_no_other_kind_of_mistake(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    for name in ("node.xml", "results/node.txt"):
+        message = error_of(*command, name, cwd=tmp_path)
+        assert message.startswith(f"{name}: ")
+        assert (
+            message.lower()
+            .partition(": ")[2]
+            .endswith(("no such file or directory", "no such file or folder"))
+        )
+
+
 def test_a_file_of_another_key_is_told(tmp_path: Path) -> None:
     (tmp_path / "system.yaml").write_text("tiers: []\n")
     (tmp_path / "cluster.yaml").write_text("nodes: []\n")

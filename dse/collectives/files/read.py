@@ -29,4 +29,6 @@ def read_schedule(path: Path) -> ScheduleFile:
         from dse.collectives.files.parquet import read_schedule_parquet
 
         return read_schedule_parquet(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
     raise InputError(f"{path}: is no file of a schedule; its name must end in {', '.join(SUFFIXES)}")

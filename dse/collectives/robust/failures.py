@@ -43,7 +43,9 @@ class Failure:
         dead = np.zeros(len(graph), dtype=np.bool_)
         for pair in links:
             if pair not in graph.number_of:
-                raise InputError(f"failed_links: the topology has no link from {pair[0]} to {pair[1]}")
+                ends = np.unique(graph.destinations[graph.sources == pair[0]])
+                near = f"; links from {pair[0]} lead to {', '.join(map(str, ends))}" if len(ends) else ""
+                raise InputError(f"failed_links: the topology has no link from {pair[0]} to {pair[1]}{near}")
             dead |= (graph.sources == pair[0]) & (graph.destinations == pair[1])
         for npu in npus:
             if not 0 <= npu < graph.npus:

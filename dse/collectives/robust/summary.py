@@ -62,7 +62,7 @@ def failure_rows(data: Mapping[str, Any]) -> Rows:
         ("failure", f"{what}links {names} {when}"),
         ("before", duration(before)),
         ("repaired", f"{duration(repaired)}{slower(repaired)}, {kept}, CPU {data['repair_cpu_s']:.3g} s"),
-        ("made anew", f"{duration(anew)}{slower(anew)}, CPU {data['resynthesis_cpu_s']:.3g} s"),
+        ("from scratch", f"{duration(anew)}{slower(anew)}, CPU {data['resynthesis_cpu_s']:.3g} s"),
         ("its bound", "none: of failures at the start only" if bound is None else duration(bound)),
     ]
     lost = data["lost_chunks"]

@@ -169,7 +169,7 @@ class DesignSpace:
             where += f"there are {selection.scenarios} combinations of models and systems"
         return InputError(
             f"space '{self.name}' is empty: {constraint.key} '{constraint.text}' removes the last {count} of "
-            f"{selection.combinations} combinations{where}"
+            f"{selection.combinations} combinations{where}; space.constraints=[...] replaces all"
         )
 
 

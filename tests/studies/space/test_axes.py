@@ -129,7 +129,7 @@ def test_an_empty_space_over_several_scenarios_says_which_constraint_removed_the
     space = with_axes(("model.seq_len", (64, 128)), constraints=("dp > 4",))
     message = (
         "space 'small' is empty: space.constraints.1 'dp > 4' removes the last 6 of 18 combinations; "
-        "there are 2 combinations of models and systems"
+        "there are 2 combinations of models and systems; space.constraints=[...] replaces all"
     )
     for enumerate_all in (space.survey, lambda *given: list(space.scenarios(*given))):
         with pytest.raises(InputError) as caught:

@@ -62,7 +62,7 @@ def test_an_empty_space_names_the_constraint_and_the_npus() -> None:
         LAB.strategies(TINY, rings(60))
     assert str(caught.value) == (
         "space 'lab' is empty: space.constraints.0 'dp * tp * sp * pp == npus' removes the last 686 of 686 "
-        "combinations; the network has 60 NPUs, the model is tiny"
+        "combinations; the network has 60 NPUs, the model is tiny; space.constraints=[...] replaces all"
     )
     with pytest.raises(InputError, match=r"space\.constraints\.1 'dp > 64' removes the last 56 of 686"):
         replace(LAB, constraints=(*LAB.constraints, "dp > 64")).strategies(TINY, rings(64))
