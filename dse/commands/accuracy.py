@@ -108,6 +108,7 @@ def main(argv: Sequence[str]) -> int:
         from dse.prediction.accuracy.page import render_page
 
         write_output(page, render_page(found).encode(), "page")
+        print_notes([f"wrote {page}"])
     return 0
 
 

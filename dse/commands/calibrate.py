@@ -109,9 +109,11 @@ def _kernels(paths: Sequence[Path], keys: Values, options: Values) -> int:
     print_notes(found.notes)
     if steps is not None:
         write_output(steps, found.accelerator_text().encode(), "steps")
+        print_notes([f"wrote {steps}"])
     if output is not None:
         own = Path(name) if name.endswith((".yaml", ".yml")) else None
         write_output(output, found.file_text(own).encode(), "-o")
+        print_notes([f"wrote {output}"])
     if "--json" in options:
         print_json([found.plain()])
     else:
@@ -201,3 +203,4 @@ def _write(found: Calibration, path: Path, source: Path, present: Mapping[str, f
     from dse.prediction.calibration.constant_files import calibrated_text
 
     write_output(path, calibrated_text(read_text(source), found, present).encode(), "-o")
+    print_notes([f"wrote {path}"])

@@ -106,6 +106,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[s
 
     header = list(rows[0]) if rows else columns
     write_output(path, csv_text(header, [list(row.values()) for row in rows]).encode(), "csv")
+    print_notes([f"wrote {path}"])
 
 
 def print_notes(notes: Iterable[str]) -> None:

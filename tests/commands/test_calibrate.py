@@ -41,7 +41,8 @@ def test_a_fit_is_written_and_predicts_better(folder: Path) -> None:
 
 def test_the_same_rows_give_the_same_file(folder: Path) -> None:
     for name in ("one.yaml", "two.yaml"):
-        run_ok("calibrate", "runs.csv", "accelerator=h100_sxm", "constants=matrix", "-o", name, cwd=folder)
+        line = ("runs.csv", "accelerator=h100_sxm", "constants=matrix", "-o", name)
+        assert f"note: wrote {name}\n" in run_ok("calibrate", *line, cwd=folder).err
     assert (folder / "one.yaml").read_bytes() == (folder / "two.yaml").read_bytes()
 
 
@@ -53,6 +54,7 @@ def test_json_and_warnings(folder: Path) -> None:
     assert [each["name"] for each in data["constants"]] == ["matrix", "matrix_8bit"]
     assert data["cross_mape_pct"] > 0
     assert "note: h100_sxm: no row depends on matrix_8bit; it stays at " in done.err
+    assert "wrote" not in done.err
 
 
 def test_a_framework_is_fitted_too_and_both_files_written(folder: Path) -> None:
