@@ -68,6 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("user")
     run_ok("sweep", "system=system1", "model=llama70b", "model.num_layers=2", "space.sp=[1]", cwd=folder)
     run_ok("sweep", *TINY, "study=faster", "system.network.0.bandwidth_gbps=200", cwd=folder)
+    run_ok("sweep", *TINY, "study=stages", "space.sp=[1]", cwd=folder)
     run_ok("sweep", *TINY, "study=truth", "space.sp=[1]", cwd=folder)
     run_ok("sweep", *TINY, "study=searched", "space.sp=[1]", "search=random", "search.samples=4", cwd=folder)
     fault = "space.axes={system.faults:[[],[{source:0,destination:1,removed:true}]]}"
