@@ -24,6 +24,10 @@ _WORDS = {
     str: ("a text", "texts such as [a,b]"),
 }
 _QUOTE = "'\""
+_WRONG_VALUE = re.compile(
+    r"Value '(.*)' (?:of type '.*' could not be converted to (Integer|Float)|is not a valid (bool) \(.*\))"
+)
+_KINDS = {"Integer": int, "Float": float, "bool": bool}
 
 
 def one_line(
@@ -93,6 +97,10 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
     if isinstance(cause, ValidationError) and isinstance(cause.parent_node, Sequence) and cause.value == {}:
         entries = len(cause.parent_node)
         return f"{key} does not exist: {key.rpartition('.')[0]} has {entries} entries, 0 to {entries - 1}"
+    if got is None and (wrong := _WRONG_VALUE.fullmatch(_first_line(cause))):
+        found = _schema(key)
+        allowed = _expected(key) if found is not None else _WORDS[_KINDS[wrong[2] or wrong[3]]][0]
+        return f"{key} is '{excerpt(wrong[1])}'; it must be {allowed}"
     if got is None:
         return f"{key}: {_first_line(cause)}; it must be {_expected(key)}"
     return f"{key} is {got}; it must be {_expected(key)}"
