@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.settings.values import listed, number, whole
-from dse.base.texts import printable
+from dse.base.texts import excerpt, printable
 from dse.base.units import parse_duration_s
 from dse.commands.cli import JSON, print_json, read_arguments
 from dse.prediction.runs.asked import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
     from dse.inputs.systems import SystemSpec
 
+_SIZES = re.compile(r"\d+-\d+|\[?\d+(,\s*\d+)*\]?", re.ASCII)
 COMMAND = CommandLine(
     "size",
     "Over systems and their numbers of NPUs, find the fastest, the cheapest and the most frugal machine for "
@@ -121,6 +123,8 @@ def _limits(arguments: Arguments) -> Limits:
 def _npus(text: str) -> list[int]:
     """The sizes that `64,128` lists, or that `64-4096` doubles."""
     first, dash, last = text.partition("-")
+    if not _SIZES.fullmatch(text):
+        raise InputError(f"npus is '{excerpt(text)}'; write sizes such as 64,128, or a range such as 64-4096")
     if not dash:
         return [whole({"npus": one}, "npus", 0, least=2) for one in listed("npus", text)]
     low, high = (whole({"npus": one}, "npus", 0, least=2, most=2**24) for one in (first, last))

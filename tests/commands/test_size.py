@@ -47,6 +47,10 @@ def test_without_a_size_in_the_limits_the_exit_code_is_1(tmp_path: Path) -> None
         (ASKED[:-1], "tokens is missing; write tokens=15.6T, steps=N, or loss=2.0"),
         ((*ASKED, "npus=64-8"), "npus"),
         (
+            (*ASKED[:1], "npus=64..256", *ASKED[2:]),
+            "npus is '64..256'; write sizes such as 64,128, or a range such as 64-4096",
+        ),
+        (
             (*ASKED[:1], "npus=256-64", *ASKED[2:]),
             "npus is 256-64; the first number must not be above the last",
         ),

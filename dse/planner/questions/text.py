@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.base.tables import table
+from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count
 from dse.planner.durations import duration
 from dse.planner.files.documents import plan_to_dict
@@ -206,7 +207,7 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 
 
 def _plan(plan: Mapping[str, Any]) -> str:
-    text = f"{','.join(plan['types'])}: {groups_text(plan)}, {plan['batches']} batches"
+    text = f"{','.join(plan['types'])}: {groups_text(plan)}, {counted(plan['batches'], 'batch', 'batches')}"
     return text if len(text) <= 70 else f"{text[:69]}…"
 
 

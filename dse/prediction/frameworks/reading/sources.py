@@ -85,7 +85,8 @@ def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Documen
     ):
         return _recipe(path, overrides, framework)
     if len(words) == 1 and not words[0].startswith("-") and "=" not in words[0]:
-        problem = "its name does not say what it holds" if is_file(path) else "is no file that is there"
+        missing = "is a folder" if path.is_dir() else "no such file"
+        problem = "its name does not say what it holds" if is_file(path) else missing
         kinds = ", ".join((*_SCRIPTS, *SUFFIXES, ".py"))
         raise InputError(
             f"{excerpt(words[0], 200)}: {problem}; write a file of {kinds}, or a whole command line"
