@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import MANY, Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.base.settings.values import assignments, whole
-from dse.base.texts import printable
+from dse.base.texts import excerpt, printable
 from dse.commands.cli import JSON, print_json, read_arguments
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def main(argv: Sequence[str]) -> int:
     words = [*arguments.words, *behind]
     if not words:
         raise InputError("nothing to check: give a FILE, or a command line of a framework behind --")
+    if len(words) == len(behind) == 1 and not Path(words[0]).exists():
+        raise InputError(f"'{excerpt(words[0])}' is no file, and has no options to check as a command line")
     from dse.prediction.frameworks.checks.check import EXIT_CODES, checked
     from dse.prediction.frameworks.checks.text import check_data, check_text
 

@@ -128,6 +128,7 @@ def test_without_a_cluster_only_the_rules_are_checked(tmp_path: Path, script: Pa
         (("train.sh", "npus=32"), "npus is 32, but"),
         (("train.sh", "set=NODES"), "set has 'NODES'; it must be NAME=VALUE"),
         (("train.sh", "framework=megatron"), "megatron"),
+        (("--", "pretrain_gpt.py"), "'pretrain_gpt.py' is no file, and has no options to check"),
         (("--", "pretrain_gpt.py", "--tensor-parallel-size", "8"), "--tensor-model-parallel-size"),
     ],
 )
