@@ -121,7 +121,7 @@ def nearest(word: str, words: list[str]) -> object:
 
 
 def under_node(function: Callable[..., Any], *given: Any) -> Any:
-    """What a function returns in a page, or the message of its refusal."""
+    """The answer of a function in a page, or the message of its refusal."""
     rules = PAGES / "rules.js"
     modules = joined(
         rules, PAGES / "json_text.js", made={rules: lambda: translated([function], f"./{RUNTIME}")}

@@ -14,7 +14,7 @@ from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
 
 TEMPLATES = Path(__file__).parent / "templates"
 _LIBRARY = TEMPLATES / "vendor" / "chart.umd.min.js"
-PROGRAM_KEYS = (*("memory_cap_bytes", "finished", "answers", "origins", "points", "cap_curve"),)
+PROGRAM_KEYS = ("memory_cap_bytes", "finished", "answers", "origins", "points", "cap_curve")
 _SENSITIVITY_KEYS = (
     *("label", "unit", "value", "low_factor", "high_factor", "span_ns"),
     *("low_wall_time_ns", "base_wall_time_ns", "high_wall_time_ns"),
@@ -71,14 +71,18 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
     places = [names.index(name) + 2 for name in STRATEGY_FIELDS]
     values = [tuple([entry[place] for place in places]) for entry in entries]
     axes = [axis.name for axis in shown_axes(values)]
-    columns = {name: [entry[place] for entry in entries] for place, name in enumerate(names, 2)}
+    unshown = {"key", *STRATEGY_FIELDS} - set(axes)  # the key is the longest field
+    columns = {
+        name: [entry[place] for entry in entries]
+        for place, name in enumerate(names, 2)
+        if name not in unshown
+    }
     alike = {
         name: column[0]
         for name, column in columns.items()
-        if entries and column.count(column[0]) == len(column)
+        if name not in axes and column and column.count(column[0]) == len(column)
     }
-    unshown = {"key", *STRATEGY_FIELDS, *alike} - set(axes)  # the key is the longest field
-    shown = [name for name in names if name not in unshown]
+    shown = [name for name in columns if name not in alike]
     kept_places = [0, 1, *[names.index(name) + 2 for name in shown]]
     groups = []
     for group, views in zip(data["groups"], points, strict=True):
@@ -99,9 +103,7 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
         groups.append(kept)
     return {
         "point_fields": [*shown, "label"],
-        "alike": {
-            name: value for name, value in alike.items() if name not in STRATEGY_FIELDS and name != "key"
-        },
+        "alike": alike,
         "run_figures": data["run_figures"],
         "strategy_fields": axes,
         "flags": [[axis.name, axis.word] for axis in AXES if axis.kind == "flag" and axis.since == 1],

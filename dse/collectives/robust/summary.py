@@ -56,13 +56,13 @@ def failure_rows(data: Mapping[str, Any]) -> Rows:
     def slower(time_ps: int) -> str:
         return f", {times_as_long(time_ps / before)}" if before and time_ps else ""
 
-    repaired, anew, bound = data["repaired_ps"], data["resynthesized_ps"], data["bound_ps"]
+    repaired, scratch, bound = data["repaired_ps"], data["resynthesized_ps"], data["bound_ps"]
     kept = f"{100 * data['kept']:.1f} % of the sends kept"
     rows = [
         ("failure", f"{what}links {names} {when}"),
         ("before", duration(before)),
         ("repaired", f"{duration(repaired)}{slower(repaired)}, {kept}, CPU {data['repair_cpu_s']:.3g} s"),
-        ("from scratch", f"{duration(anew)}{slower(anew)}, CPU {data['resynthesis_cpu_s']:.3g} s"),
+        ("from scratch", f"{duration(scratch)}{slower(scratch)}, CPU {data['resynthesis_cpu_s']:.3g} s"),
         ("its bound", "none: of failures at the start only" if bound is None else duration(bound)),
     ]
     lost = data["lost_chunks"]

@@ -46,9 +46,8 @@ def plan_by_steps(
     known_s = uniform[0][0] if uniform else float("inf")
     gap = 0.0 if is_exact else GAP if limits.gap is None else limits.gap
     nodes = NODES["exact" if is_exact or limits.time_limit_s is not None else "anytime"]
-    left_s = limits.time_limit_s
-    if left_s is not None:
-        left_s = max(0.0, left_s + started - perf_counter())
+    end = None if limits.time_limit_s is None else started + limits.time_limit_s
+    left_s = None if end is None else max(0.0, end - perf_counter())
     found, bound_s, complete, priced, labels, interrupted = steps.question().search(
         known_s, gap, nodes, max(1, limits.keep), left_s, current_cancellation()
     )

@@ -112,16 +112,17 @@ private:
 
     /// Bounds all blocks by the goal, or prices their plans below it, as far as the limits allow.
     void prove(std::vector<Block>& blocks) {
-        if (question_.kinds.empty()) {
-            raise(blocks);
-        } else {
+        const bool has_families = !question_.kinds.empty();
+        if (has_families) {
             raise_families(blocks);
+        } else {
+            raise(blocks);
         }
         sort(blocks);
         for (Block& block : blocks) {
-            if (!question_.kinds.empty()) nodes_ = 0;  // each family is a search of its own
+            if (has_families) nodes_ = 0;  // each family is a search of its own
             if (block.bound_s < goal_s()) enumerate(block);
-            if (!question_.kinds.empty()) block.options.reset();  // there may be thousands
+            if (has_families) block.options.reset();  // there may be thousands
         }
     }
 
@@ -135,7 +136,7 @@ private:
         sort(blocks);
         for (Block& block : blocks) {
             while (!limits_.stop() && block.precision + 1 < kPrecisions.size() && block.bound_s < goal_s()) {
-                if (!raise(block, std::numeric_limits<std::uint64_t>::max())) break;
+                if (!raise(block)) break;
             }
             block.options.reset();
         }
@@ -165,12 +166,12 @@ private:
                     least = &block;
                 }
             }
-            if (least == nullptr || !raise(*least, std::numeric_limits<std::uint64_t>::max())) return;
+            if (least == nullptr || !raise(*least)) return;
         }
     }
 
     /// Makes the next table of a block; false where the search or so many labels end it.
-    bool raise(Block& block, std::uint64_t most_labels) {
+    bool raise(Block& block, std::uint64_t most_labels = std::numeric_limits<std::uint64_t>::max()) {
         const Options* options = options_of(block);
         if (options == nullptr) return false;
         const double next_s = block.step > kLastStep ? step::kInfinite : block.bound_s * (1 + block.step);
