@@ -51,8 +51,9 @@ def lower_bound(model: ModelSpec, strategy: Strategy, system: SystemSpec) -> Bou
     timed = system.roofline_enabled and not system.replay_only
     works = [_work(model, strategy, *speed) for speed in _speeds(strategy, system)] if timed else []
     wall_time_ns = max([_time(model, strategy, work) for work in works], default=0)
-    # All that the backward pass will read is there while out_emb_dx runs, if that takes time.
-    outlasts = all(work.output_embedding for work in works)
+    # All that the backward pass will read is there while out_emb_dx runs, if that takes time. Without the
+    # roofline no computing does: then the sum over tp behind it keeps all that is there.
+    outlasts = all(work.output_embedding for work in works) if timed else strategy.tp > 1
     memory = _memory(model, strategy, outlasts) if system.track_local_memory else 0
     return Bound(wall_time_ns, memory if memory < _EXACT else 0)
 

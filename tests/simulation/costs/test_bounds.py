@@ -109,6 +109,29 @@ def test_where_nothing_is_known_nothing_is_claimed() -> None:
     assert lower_bound(TINY, strategy, untracked) == (whole.wall_time_ns, 0)
 
 
+@pytest.mark.parametrize(
+    "strategy", [Strategy(dp=2, weight_sharded=True), Strategy(sp=2, weight_sharded=True)]
+)
+def test_passes_that_take_no_time_share_their_memory(strategy: Strategy) -> None:
+    """Both passes end in the instant in which the last weights arrive, so no activation waits."""
+    untimed = Point(TINY, strategy, dataclasses.replace(rings(2), roofline_enabled=False))
+    truth = simulated(untimed)
+    assert truth is not None
+    assert truth[1] == 643825664
+    assert assert_sound(untimed).peak_memory_bytes == 27262976
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_bound_holds_without_the_roofline(seed: int) -> None:
+    bounds = [
+        assert_sound(
+            dataclasses.replace(point, system=dataclasses.replace(point.system, roofline_enabled=False))
+        )
+        for point in seeded_points(seed + 200, 300)
+    ]
+    assert sum(bound.peak_memory_bytes > 0 for bound in bounds) > 100
+
+
 def test_numbers_beyond_doubles_stay_sound() -> None:
     huge = dataclasses.replace(TINY, batch_size=2**20, seq_len=2**10, d_ff=2**17 + 2)
     for strategy in (Strategy(dp=2), Strategy(pp=2), Strategy(tp=2, activation_recompute=True)):
