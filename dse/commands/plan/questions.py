@@ -8,8 +8,9 @@ from typing import Any
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
+from dse.base.progress_bars import progress_bar
 from dse.commands.cli import print_notes
-from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS, asked_for, progress_bar, stoppable, target_of
+from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS, asked_for, stoppable, target_of
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.planner.questions.keys import QUESTIONS
 
@@ -73,7 +74,7 @@ def answer(question: str, arguments: Arguments) -> int:
     asked = asked_for(arguments)
     if question == "fail":
         asked = replace(asked, limits=replace(asked.limits, keep=KEPT_FOR_FAILURES))
-    with progress_bar() as bar:
+    with progress_bar("plan") as bar:
 
         def on_case(total: int) -> None:
             bar.total = total

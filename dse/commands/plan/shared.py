@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,10 +57,3 @@ def stoppable(work: Callable[[Any], Any], asked: Asked) -> tuple[Any, bool]:
     except KeyboardInterrupt:
         return found, True
     return found, False
-
-
-def progress_bar() -> Any:
-    """Return a bar on standard error, for terminals only."""
-    from tqdm import tqdm
-
-    return tqdm(unit="plan", file=sys.stderr, disable=None)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import Any
 
+from dse.base.progress_bars import progress_bar
 from dse.base.units import format_duration_ns
 from dse.studies.store.row import row_count
 
@@ -15,9 +15,7 @@ class Progress:
 
     def __init__(self, total: int | None, unit: str = "point") -> None:
         """`total` is the number of cases to evaluate, None if it is not known; `unit` is one of them."""
-        from tqdm import tqdm
-
-        self._bar = tqdm(total=total, unit=unit, file=sys.stderr, disable=None, smoothing=0.1)
+        self._bar = progress_bar(unit, total)
         self._best_ns: int | None = None
 
     def __enter__(self) -> Progress:

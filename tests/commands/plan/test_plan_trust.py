@@ -258,14 +258,17 @@ def test_an_answer_of_beams_is_not_called_exact(run: Run, monkeypatch: pytest.Mo
 def test_rows_of_studies_without_throughput_are_read(tmp_path: Path) -> None:
     """Version 1 of the rows had neither tokens_per_s nor mfu_pct."""
     import dataclasses
+    import typing
 
     from dse.studies.plans import PLANS, PlanRow
     from dse.studies.store import StudyStore
 
     new = ("tokens_per_s", "mfu_pct")
-    fields = [(entry.name, entry.type) for entry in dataclasses.fields(PlanRow) if entry.name not in new]
-    module = PlanRow.__module__
-    older_row = dataclasses.make_dataclass("PlanRow", fields, frozen=True, namespace={"__module__": module})
+    types = typing.get_type_hints(PlanRow, include_extras=True)
+    fields = [
+        (entry.name, types[entry.name]) for entry in dataclasses.fields(PlanRow) if entry.name not in new
+    ]
+    older_row = dataclasses.make_dataclass("PlanRow", fields, frozen=True)
     older = dataclasses.replace(PLANS, row=older_row)
     values: dict[str, Any] = dict.fromkeys(name for name, _ in fields)
     values.update(

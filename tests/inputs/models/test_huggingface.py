@@ -191,7 +191,7 @@ KNOWN = "known model types are deepseek_v2, deepseek_v3, deepseek_v32, dots1, er
     ("text", "message"),
     [
         ("{", "malformed JSON at line 1, column 2: Expecting property name enclosed in double quotes"),
-        ("[" * 10_000, "is nested deeper than 100 levels, the most allowed"),
+        ("[" * 10_000 + "]" * 10_000, "is nested deeper than 100 levels, the most allowed"),
         ('{"hidden_size": ' + "9" * 5000 + "}", "line 1: the number 9999"),
         ("[]", "must hold a JSON object with model_type and sizes, as a config.json does"),
         ("{}", f"has neither model_type nor architectures, so its architecture is unknown; {KNOWN}"),
