@@ -143,4 +143,5 @@ def _starts(first_ps: NDArray[np.int64], held_ps: NDArray[np.int64], count: int)
     each = np.clip((until - first) // held + 1, 0, count)
     links = np.repeat(np.arange(len(held)), each)
     numbers = np.arange(len(links)) - np.repeat(np.cumsum(each) - each, each)
-    return np.sort(first[links] + numbers * held[links])[:count]
+    leaving_ps: NDArray[np.int64] = np.sort(first[links] + numbers * held[links])
+    return leaving_ps[:count]

@@ -144,7 +144,7 @@ private:
 
     SuffixTable table_of(const Options& options, const Precision& precision, double target_s,
                          std::uint64_t most_labels = std::numeric_limits<std::uint64_t>::max()) {
-        SuffixTable table(question_, ranges_, options, precision, most_stages_, target_s,
+        SuffixTable table(ranges_, options, precision, most_stages_, target_s,
                           std::min(most_labels, most_labels_ - std::min(most_labels_, labels_)),
                           limits_.stop);
         labels_ += table.labels();

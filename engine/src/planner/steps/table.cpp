@@ -78,11 +78,10 @@ void PrefixTable::fill(const Options& options, const Cut& cut, double target_s) 
     }
 }
 
-SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
-                         const Precision& precision, std::int64_t most_stages, double target_s,
-                         std::uint64_t most_labels, const std::function<bool()>& stop)
-    : question_(question),
-      ranges_(ranges),
+SuffixTable::SuffixTable(const Ranges& ranges, const Options& options, const Precision& precision,
+                         std::int64_t most_stages, double target_s, std::uint64_t most_labels,
+                         const std::function<bool()>& stop)
+    : ranges_(ranges),
       options_(options),
       precision_(precision),
       grid_s_(precision.grid * options.least_s()),

@@ -141,9 +141,9 @@ inline constexpr Precision kScout{1e-3, 1.0, false, 1};
 /// grid that the target does not change, so that suffixes become alike.
 class SuffixTable {
 public:
-    SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
-                const Precision& precision, std::int64_t most_stages, double target_s,
-                std::uint64_t most_labels, const std::function<bool()>& stop);
+    SuffixTable(const Ranges& ranges, const Options& options, const Precision& precision,
+                std::int64_t most_stages, double target_s, std::uint64_t most_labels,
+                const std::function<bool()>& stop);
 
     /// The least bound on all pipelines of at least two stages; infinite where none is below the target.
     double least_s() const;
@@ -197,7 +197,6 @@ private:
     Times times_of(const Counts& counts) const;
     bool keep(Labels& labels, const Counts& counts, const Link& link, double first_s) const;
 
-    const Question& question_;
     const Ranges& ranges_;
     const Options& options_;
     Precision precision_;
