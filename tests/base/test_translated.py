@@ -8,9 +8,9 @@ import math
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,16 @@ class Part:
     def __post_init__(self) -> None:
         if self.width < 1:
             raise InputError(f"width is {self.width!r}; it must be an integer from 1 to {2**63 - 1}")
+
+    @classmethod
+    def halved(cls, width: int, most: int) -> Part:
+        while True:
+            if width <= most:
+                return cls(width, 1)
+            width //= 2
+            if width == most + 1:
+                break
+        return cls(most)
 
 
 @dataclass
@@ -109,7 +119,24 @@ def records(values: dict[str, Any]) -> object:
     both = {**values, "name": None}
     same = TABLE.get(("x", "y")) == Pair("l")
     given = [block is not None for block in Pair(None)]
-    return [whole, whole.text, count, left, right, both, same, given, known(None), dict.fromkeys(["q"])]
+    steps = [next_one - one for one, next_one in pairwise([1, 4, 9])]
+    halves = [Part.halved(width, 3) for width in (2, 13, 8)]
+    texts = [each.name + f" {getattr(whole, each.name)}" for each in fields(whole) if each.name != "part"]
+    return [
+        whole,
+        whole.text,
+        count,
+        left,
+        right,
+        both,
+        same,
+        given,
+        known(None),
+        dict.fromkeys(["q"]),
+        steps,
+        halves,
+        texts,
+    ]
 
 
 def refused(width: int) -> object:
@@ -150,7 +177,7 @@ def under_node(function: Callable[..., Any], *given: Any) -> Any:
             ([1, 1.0, 1e16, 1e-5, 0.1, -0.5, True, None, "it's", 'a"b\n', "\u2028", [1, ["x"]], {"a": 1.5}],),
         ),
         *[(parts, (items,)) for items in ([1, 2, 3, 4, 4], [0, 9, 0], [3])],
-        (records, ({"name": "mine", "part": {"width": 4}},)),
+        (records, ({"name": "mine", "part": {"width": 4, "share": 2}},)),
         (records, ({"name": "mine"},)),
         *[(nearest, (word, ["llama", "gemma", "gemma2", "qwen2"])) for word in ("llamma", "gema", "xyz", "")],
     ],

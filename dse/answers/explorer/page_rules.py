@@ -1,7 +1,8 @@
-"""Rules of models that a page has, too: functions that are translated for it, and their module."""
+"""Rules that a page has, too: functions that are translated for it, and their module."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from dse.base.pages.translated import translated
 from dse.base.pages.translated_expressions import RUNTIME
 from dse.base.records import converted
+from dse.inputs.accelerators import Accelerator, TierSpec, cluster
+from dse.inputs.accelerators.algorithms import GroupAlgorithms
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.models.huggingface import model_of_configuration
-from dse.prediction.steps.native_inputs import model_record
+from dse.prediction.steps.native_inputs import cluster_record, model_record
 
 RULES = Path(__file__).parent / "page" / "predicted" / "rules.js"
 """The place of the module among those of the page; no file has it."""
@@ -40,7 +43,25 @@ def predictable(values: dict[str, Any]) -> dict[str, Any]:
     return {"record": model_record(model), "operations": training_flops(model)}
 
 
+def clustered(values: dict[str, Any]) -> Mapping[str, Any]:
+    """Return the engine's record of a cluster that a study stores as a system.
+
+    Raises:
+        InputError: as `dse.inputs.accelerators.cluster`.
+    """
+    algorithms = values.get("group_algorithms", {})
+    found = cluster(
+        values["name"],
+        converted(values["accelerator"], Accelerator, "system.accelerator"),
+        values["nodes"],
+        values["npus_per_node"],
+        [converted(tier, TierSpec, f"system.tiers.{at}") for at, tier in enumerate(values["tiers"])],
+        converted(algorithms, GroupAlgorithms, "system.group_algorithms"),
+    )
+    return cluster_record(found)
+
+
 @cache
 def rules() -> str:
-    """Return the module that has both functions."""
-    return translated([configured, predictable], f"../../../../base/pages/{RUNTIME}")
+    """Return the module that has all of these functions."""
+    return translated([configured, predictable, clustered], f"../../../../base/pages/{RUNTIME}")

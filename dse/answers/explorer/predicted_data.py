@@ -25,7 +25,7 @@ from dse.prediction.intervals.ties import tie_gap
 from dse.prediction.intervals.unseen import unseen_runs
 from dse.prediction.runs.run import run_record
 from dse.prediction.steps.frameworks import framework_named, framework_names
-from dse.prediction.steps.native_inputs import cluster_record, framework_text
+from dse.prediction.steps.native_inputs import framework_text
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS
 from dse.studies.points.inputs import engine_version, model_json, result_version, system_json
@@ -116,10 +116,11 @@ def model_data(model: ModelSpec) -> dict[str, Any]:
 
 
 def cluster_data(system: SystemSpec) -> dict[str, Any]:
-    """Return a cluster as a study stores it, and the record of its accelerator, which has every figure."""
-    assert system.cluster is not None
+    """Return a cluster as a study stores it, and the power of a board, which predicted runs need."""
+    assert system.accelerator is not None
     spec: dict[str, Any] = json.loads(system_json(system))
-    return {**spec, "record": cluster_record(system.cluster)["accelerator"]}
+    spec["accelerator"]["board_power_w"] = system.accelerator.board_power_w
+    return spec
 
 
 def _axis(axis: Any) -> Mapping[str, Any]:

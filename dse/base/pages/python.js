@@ -41,7 +41,7 @@ class Dict {
   * [Symbol.iterator]() { for (const [key] of this.slots.values()) yield key; }
 }
 
-/** A dataclass or a named tuple; `fields` of a class are [name, default or undefined, record of its values]. */
+/** A dataclass or a named tuple; `fields` of a class are [name, default or null, what reads plain data or null]. */
 class Record {
   constructor(...given) {
     const { fields } = this.constructor;
@@ -208,11 +208,14 @@ function groupby(values, key = (value) => value) {
   return runs;
 }
 
-/** Plain data as a record: groups are the records that its fields are. */
+const pairwise = (values) => values.slice(1).map((value, index) => [values[index], value]);
+const fields = (record) => record.constructor.fields.map(([name]) => ({ name }));
+
+/** Plain data as a record: groups are the records that its fields are, and real numbers are no BigInt. */
 function converted(value, record) {
   if (value === null || value instanceof Record) return value;
-  const types = new Map(record.fields.map(([name, , type]) => [name, type]));
-  return new record(new Keywords(value.items().map(([name, each]) => [name, types.get(name) ? converted(each, types.get(name)()) : each])));
+  const reads = new Map(record.fields.map(([name, , read]) => [name, read]));
+  return new record(new Keywords(value.items().map(([name, each]) => [name, each === null ? null : (reads.get(name) ?? ((same) => same))(each)])));
 }
 
 /** The nearest of some words by the share of letters that both have in the same order, from 0.6; as difflib. */
@@ -253,6 +256,6 @@ function lifted(value) {
 }
 
 export {
-  Dict, InputError, Keywords, Record, ValueError, add, all, and, any, bind, call, converted, dict, div, divmod, enumerate, equal, floordiv, fromkeys, general, groupby, isinstance, item,
-  least, len, lifted, list, mod, most, mul, nearest, or, plain, pow, put, range, real, repr, set, slice, sorted, str, sub, sum, truth, within, zip,
+  Dict, InputError, Keywords, Record, ValueError, add, all, and, any, bind, call, converted, dict, div, divmod, enumerate, equal, fields, floordiv, fromkeys, general, groupby, isinstance, item,
+  least, len, lifted, list, mod, most, mul, nearest, or, pairwise, plain, pow, put, range, real, repr, set, slice, sorted, str, sub, sum, truth, within, zip,
 };

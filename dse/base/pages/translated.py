@@ -98,10 +98,9 @@ class Program:
             for record, name in found:
                 self._members.add((record, name))
                 member = vars(record)[name]
-                function = member.fget if isinstance(member, property) else getattr(member, "func", member)
+                function, kind = _function_of(member)
                 if inspect.isfunction(function):
-                    code, is_property = FunctionCode(self, function), function is not member
-                    self.parts.append(code.member(self.name_of(record), name, is_property=is_property))
+                    self.parts.append(FunctionCode(self, function).member(self.name_of(record), name, kind))
 
     def _listed(self, values: Any) -> str:
         return ", ".join(map(self.literal, values))
@@ -113,15 +112,27 @@ class Program:
         hints, fields = hints_of(record), []
         for field, default in known.items():
             kind = without_none(hints[field])
-            inner = f"() => {self.name_of(kind)}" if is_record(kind) else "null"
+            read = "py.real" if kind is float else "null"
+            if is_record(kind):
+                read = f"(value) => py.converted(value, {self.name_of(kind)})"
             made = "null" if default is dataclasses.MISSING else f"() => {self._made(default)}"
-            fields.append(f'["{field}", {made}, {inner}]')
+            fields.append(f'["{field}", {made}, {read}]')
         return f"class {name} extends py.Record {{}}\n{name}.fields = [{', '.join(fields)}];"
 
     def _made(self, default: Any) -> str:
         if not isinstance(default, type):
             return self.literal(default)
-        return "[]" if default is list else f"new {self.name_of(default)}()"
+        if default in (list, dict):
+            return f"py.{default.__name__}()"
+        return f"new {self.name_of(default)}()"
+
+
+def _function_of(member: Any) -> tuple[Any, str]:
+    """The function of a member of a class, and its kind."""
+    if isinstance(member, classmethod):
+        return member.__func__, "class"
+    function = member.fget if isinstance(member, property) else getattr(member, "func", member)
+    return function, "method" if function is member else "property"
 
 
 def _fields(record: Any) -> dict[str, Any]:

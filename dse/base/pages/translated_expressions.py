@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import difflib
 import inspect
 import itertools
@@ -22,7 +23,10 @@ from dse.base.records import converted
 RUNTIME = "python.js"
 _BUILTINS: tuple[Any, ...] = (all, any, dict, enumerate, len, list, range, repr, set, sorted, str, sum, zip)
 _RUNTIME: Mapping[Any, str] = {
-    **{each: each.__name__ for each in (*_BUILTINS, divmod, itertools.groupby, converted)},
+    **{
+        each: each.__name__
+        for each in (*_BUILTINS, divmod, dataclasses.fields, itertools.groupby, itertools.pairwise, converted)
+    },
     **{each: f"new {each.__name__}" for each in (InputError, ValueError)},
     min: "least",
     max: "most",
@@ -152,6 +156,7 @@ class Expressions(ast.NodeVisitor):
             self._program.ask(target.attr)
             return f'py.call({self._of(target.value)}, "{target.attr}"{", " if given else ""}{given})'
         is_record = isinstance(found, type) and found not in _RUNTIME
+        is_record |= isinstance(target, ast.Name) and target.id == "cls" and "cls" in self._own
         return f"{'new ' if is_record else ''}{self._of(target)}({given})"
 
     def _keywords(self, keywords: Iterable[ast.keyword]) -> str:
