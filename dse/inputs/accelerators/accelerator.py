@@ -69,6 +69,11 @@ class Accelerator:
         """The memory that a training program can use: the default memory cap of predictions."""
         return self.memory_bytes - self.memory_reserve_bytes
 
+    @property
+    def format_16bit(self) -> str:
+        """The precision of 16 bit that it has: bf16, or fp16 where there is no bf16."""
+        return "bf16" if "bf16" in self.peak_tflops else "fp16"
+
     def __str__(self) -> str:
         """The name, as messages show a type."""
         return self.name

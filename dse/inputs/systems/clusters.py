@@ -32,7 +32,7 @@ def derived_fields(
 
     A dimension has the bandwidth that a tier gives one NPU, and half of the tier's latency a hop. Where the
     last tier joins units that are filled in part, these are left out, and all that they join is as far
-    apart as the units. The peak is that of bf16, or of fp16 where there is no bf16.
+    apart as the units. The peak is that of 16 bit.
 
     Raises:
         InputError: as `dse.inputs.accelerators.cluster`, or there is a single NPU.
@@ -42,11 +42,10 @@ def derived_fields(
         raise InvalidSystem("nodes", f"times npus_per_node is {found.npus}; it must be at least 2")
     network = _network(found)
     ring = ("ring",) * len(network)
-    peaks = accelerator.peak_tflops
     return {
         "network": network,
         "collectives": CollectiveAlgorithms(**dict.fromkeys(COLLECTIVES, ring)),
-        "peak_tflops": peaks["bf16"] if "bf16" in peaks else peaks["fp16"],
+        "peak_tflops": accelerator.peak_tflops[accelerator.format_16bit],
         "memory_bandwidth_gbps": accelerator.memory_bandwidth_gbps,
     }
 

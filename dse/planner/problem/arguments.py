@@ -127,12 +127,11 @@ def _in_utf8(text: str) -> str:
 def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[str, float]:
     """The peak of each type in dense 16-bit products; none where one is unknown."""
     from dse.inputs.accelerators import Accelerator
-    from dse.planner.problem.costs_from_model import precision_of
 
     if not all(type_ in accelerators for type_ in cluster.types):
         return {}
     found = {type_: Accelerator.named(accelerators[type_]) for type_ in cluster.types}
-    peaks = {type_: one.peak_tflops.get(precision_of(one)) for type_, one in found.items()}
+    peaks = {type_: one.peak_tflops.get(one.format_16bit) for type_, one in found.items()}
     known = {type_: peak for type_, peak in peaks.items() if peak is not None}
     return known if len(known) == len(peaks) else {}
 

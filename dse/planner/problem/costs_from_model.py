@@ -136,7 +136,7 @@ def _profile(
         micro_batch=batch,
         zero=0,
         sequence_parallel=sequence_parallel and tp > 1,
-        precision=precision_of(found),
+        precision=found.format_16bit,
     )
     try:
         costs = layer_costs(
@@ -156,11 +156,6 @@ def _profile(
         optimizer_ms=1000 * (framework.adam_bytes + framework.scale_bytes) * held / costs.memory_bytes_per_s,
         batch_generator_ms=0.0,
     )
-
-
-def precision_of(found: Accelerator) -> str:
-    """Return the 16-bit precision that an accelerator's layers are timed in."""
-    return "bf16" if "bf16" in found.peak_tflops else "fp16"
 
 
 class Fit(NamedTuple):

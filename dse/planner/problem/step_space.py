@@ -84,8 +84,7 @@ class StepSpace:
 
     def _single(self, found: Accelerator) -> Plan:
         """The way of a GPU alone, which no sweep has."""
-        precision = "bf16" if "bf16" in found.peak_tflops else "fp16"
-        return Plan(precision=precision, framework=found.framework)
+        return Plan(precision=found.format_16bit, framework=found.framework)
 
     def _plans(
         self, name: str, found: Accelerator, nodes: int, node_gpus: int, tiers: Sequence[TierSpec]

@@ -182,7 +182,7 @@ def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -
     for name in _PRECISIONS:
         if name in text:
             return _PRECISIONS[name]
-    found = "bf16" if "bf16" in accelerator.peak_tflops else "fp16"
+    found = accelerator.format_16bit
     assumed.append(f"precision {found}" + (f" for {excerpt(row.precision)!r}" if text else ""))
     return found
 

@@ -174,15 +174,19 @@ def asked_steps(values: Values, model: ModelSpec) -> int:
     from dse.inputs.models.counts import parameters
     from dse.prediction.runs.scaling import LAWS
 
-    tokens_of_step = model.batch_size * model.seq_len
     if "steps" in values:
         return parse_count(values["steps"], "steps")
     if "loss" in values:
         law = LAWS[one_of(values, "law", tuple(LAWS))]
         counts = parameters(model)
         tokens = law.tokens(counts.active, number(values, "loss", 0.0, above=0.0))
-        return max(1, round(tokens / tokens_of_step))
-    return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)
+        return max(1, round(tokens / (model.batch_size * model.seq_len)))
+    return steps_of_tokens(parse_count(values["tokens"], "tokens"), model.batch_size, model.seq_len)
+
+
+def steps_of_tokens(tokens: int, batch_size: int, seq_len: int) -> int:
+    """Return the number of steps that see so many tokens."""
+    return -(-tokens // (batch_size * seq_len))
 
 
 @dataclass(frozen=True)

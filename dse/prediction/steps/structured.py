@@ -206,12 +206,12 @@ def whole_ns(seconds: float) -> int:
 def ring_system(name: str, network: tuple[Dimension, ...], cluster: Cluster) -> SystemSpec:
     """Return a system of a network whose collectives are rings, with the peak of a cluster."""
     ring = ("ring",) * len(network)
-    peaks = cluster.accelerator.peak_tflops
+    chip = cluster.accelerator
     return SystemSpec(
         name=name,
         network=network,
         collectives=CollectiveAlgorithms(ring, ring, ring, ring),
-        peak_tflops=peaks["bf16"] if "bf16" in peaks else peaks["fp16"],
-        memory_bandwidth_gbps=cluster.accelerator.memory_bandwidth_gbps,
+        peak_tflops=chip.peak_tflops[chip.format_16bit],
+        memory_bandwidth_gbps=chip.memory_bandwidth_gbps,
         track_local_memory=False,
     )
