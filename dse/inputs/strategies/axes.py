@@ -104,11 +104,16 @@ class StrategyAxis(NamedTuple):
 
     def in_label(self, value: AxisValue) -> str:
         """Return what a label says of a value; empty for what goes without saying."""
-        if value == self.default and (self.since > 1 or self.kind == "flag"):
-            return ""
-        if self.kind == "choice":
-            return self.word.format(value)
-        return self.word if self.kind == "flag" else f"{self.word}{value}"
+        return label_word(self.kind, self.word, self.default, self.since, value)
+
+
+def label_word(kind: str, word: str, default: AxisValue, since: int, value: AxisValue) -> str:
+    """Return `StrategyAxis.in_label`; a page has this function, too."""
+    if value == default and (since > 1 or kind == "flag"):
+        return ""
+    if kind == "choice":
+        return word.format(value)
+    return word if kind == "flag" else f"{word}{value}"
 
 
 def degree(meaning: str, *, has_groups: bool = True, in_traces: bool = True, since: int = 1) -> Any:

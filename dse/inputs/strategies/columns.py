@@ -93,10 +93,20 @@ class Strategies(Sequence[Strategy]):
         kind = bool if types == {bool} else np.int64 if types == {int} and _are_short(values) else object
         return np.array(values, kind)[codes]
 
-    def mapped(self, name: str, function: Callable[[Any], Any]) -> NDArray[Any]:
-        """Return what a function says of an axis, asked once for each value."""
-        firsts, kinds = self.kinds([name])
-        return np.array([function(self.value(name, place)) for place in firsts.tolist()])[kinds]
+    def asked(
+        self, names: Sequence[str], function: Callable[..., Any], **given: Any
+    ) -> tuple[list[Any], NDArray[np.intp]]:
+        """Ask a function of some axes once for each combination of their values; `given` are no axes.
+
+        Returns:
+            The answers, and for each strategy the number of its own.
+        """
+        firsts, kinds = self.kinds([name for name in names if name not in given])
+        answers = [
+            function(*[given[name] if name in given else self.value(name, place) for name in names])
+            for place in firsts.tolist()
+        ]
+        return answers, kinds
 
     def __getattr__(self, name: str) -> Any:
         """Return the column of an axis, so that a rule reads the same for one strategy and for many."""
@@ -130,6 +140,8 @@ class Strategies(Sequence[Strategy]):
                     size = self._count
                 size *= len(self.values[name])
                 numbers = numbers * len(self.values[name]) + self.codes[name]
+        if size == 1:  # all are alike
+            return numbers[:1], numbers
         if size > _MOST_LOOKED_UP:
             _, first, kinds = np.unique(numbers, return_index=True, return_inverse=True)
             return first, kinds.reshape(-1)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.plan_rules import rule
 
 _MOST_NPUS = (0, 8, 64, 512)
 _BITS = 16
@@ -37,28 +38,54 @@ WIDER = ("scale", "context", "bits", "accelerator", "blocks", "framework")
 
 def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster) -> Kind:
     """Return the kind of a step."""
-    precision = PRECISIONS.get(plan.precision)
-    blocks = "dense"
-    if model.experts is not None:
-        blocks = "experts across nodes" if _exchange_span(plan) > cluster.tiers[0].npus else "experts"
-    return Kind(
-        accelerator=cluster.accelerator.name,
-        bits=precision.bits if precision else _BITS,
-        blocks=blocks,
-        context=plan.cp > 1,
-        framework=plan.framework,
-        scale=scale_of(plan.npus),
-    )
+    given = {"model": model, "cluster": cluster}
+    found: dict[str, Any] = {
+        name: say(*[given[each] if each in given else getattr(plan, each) for each in names])
+        for name, (names, say) in FEATURES.items()
+    }
+    return Kind(**found)
 
 
-def _exchange_span(plan: Plan) -> int:
-    """The NPUs from the first to behind the last of those that exchange tokens; 1 without an exchange."""
-    if plan.ep == 1:
-        return 1
-    dp = plan.tp * plan.cp * plan.dp // (plan.expert_degree * plan.ep)
-    degrees = {"tp": plan.expert_degree, "ep": plan.ep, "dp": dp, "pp": plan.pp, "cp": 1}
-    inner, _, _ = plan.order.partition("ep")
-    return plan.ep * math.prod(degrees[axis] for axis in inner.split("-") if axis)
+def _accelerator(cluster: Cluster) -> str:
+    return cluster.accelerator.name
+
+
+def _bits(precision: str) -> int:
+    recipe = PRECISIONS.get(precision)
+    return recipe.bits if recipe else _BITS
+
+
+def _blocks(
+    model: ModelSpec,
+    cluster: Cluster,
+    dp: int,
+    tp: int,
+    pp: int,
+    cp: int,
+    ep: int,
+    expert_tp: int,
+    order: str,
+) -> str:
+    """The NPUs from the first to behind the last of those that exchange tokens may span nodes."""
+    if model.experts is None:
+        return "dense"
+    width = expert_tp or tp
+    degrees = {"tp": width, "ep": ep, "dp": tp * cp * dp // (width * ep), "pp": pp, "cp": 1}
+    inner = order.split("ep")[0]
+    span = ep * math.prod([degrees[axis] for axis in inner.split("-") if axis])
+    return "experts across nodes" if ep > 1 and span > cluster.tiers[0].npus else "experts"
+
+
+def _context(cp: int) -> bool:
+    return cp > 1
+
+
+def _framework(framework: str) -> str:
+    return framework
+
+
+def _scale(dp: int, tp: int, pp: int, cp: int) -> str:
+    return scale_of(dp * tp * pp * cp)
 
 
 def scale_of(npus: int) -> str:
@@ -71,6 +98,17 @@ def scale_of(npus: int) -> str:
         if npus <= most:
             return f"{below + 1} to {most}"
     return f"above {_MOST_NPUS[-1]}"
+
+
+FEATURES = {
+    "accelerator": rule(_accelerator),
+    "bits": rule(_bits),
+    "blocks": rule(_blocks),
+    "context": rule(_context),
+    "framework": rule(_framework),
+    "scale": rule(_scale),
+}
+"""The features of a kind; each reads values of a plan, its model or its cluster."""
 
 
 def words_of(kind: Kind, differing: int = 0) -> str:

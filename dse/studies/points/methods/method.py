@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import (
-    DEGREES,
-    STRATEGY_FIELDS,
-    Divisibility,
-    InfeasibleStrategy,
-    Strategy,
-    shown_axes,
-    strategy_values,
-)
+from dse.inputs.strategies import AXES, DEGREES, Divisibility, InfeasibleStrategy, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.asked import AskedRun
 from dse.simulation.simulators import Recording, Simulator
@@ -213,11 +205,15 @@ def require_filled(point: Point) -> None:
 
 def refused_unfilled(on: Inputs, strategies: Strategies) -> Refusals:
     """Refuse those of many strategies that do not fill the system."""
+    import numpy as np
+
     from dse.prediction.steps.strategies import Refusals
 
     refused = Refusals(len(strategies))
     npus = math.prod([strategies.column(name) for name in DEGREES])
-    refused.refuse(strategies, npus != on.system.npus, STRATEGY_FIELDS, lambda one: unfilled(on, one))
+    places = np.flatnonzero(np.broadcast_to(npus != on.system.npus, len(strategies)))
+    refused.reasons = [unfilled(on, one) for one in strategies.take(places)]
+    refused.reason_of[places] = np.arange(len(places))
     return refused
 
 
@@ -225,12 +221,13 @@ def unfilled(on: Inputs, strategy: Strategy) -> str:
     """Say how many NPUs a strategy needs where the system has another number; else empty."""
     if strategy.npus == on.system.npus:
         return ""
-    return (
-        f"strategy {strategy.label()} needs {'*'.join(_counted(strategy))} = {strategy.npus} NPUs, "
-        f"but system {on.system.name} has {on.system.npus}"
+    counted = [axis.name for axis in AXES if axis.is_degree and axis.in_label(getattr(strategy, axis.name))]
+    return needed(
+        strategy.label(), {name: getattr(strategy, name) for name in counted}, on.system.name, on.system.npus
     )
 
 
-def _counted(strategy: Strategy) -> list[str]:
-    """The degrees that a message multiplies: those of a later release only where they are not 1."""
-    return [axis.name for axis in shown_axes([strategy_values(strategy)]) if axis.is_degree]
+def needed(label: str, degrees: Mapping[str, int], system: str, npus: int) -> str:
+    """Say how many NPUs the degrees of a strategy need, and how many a system has; a page says it, too."""
+    count = math.prod(degrees.values())
+    return f"strategy {label} needs {'*'.join(degrees)} = {count} NPUs, but system {system} has {npus}"
