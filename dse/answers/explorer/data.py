@@ -27,6 +27,7 @@ from dse.inputs.models import counted_operations
 from dse.inputs.strategies import AXES, AXIS
 from dse.studies.points import Scenario
 from dse.studies.points.inputs import engine_version, result_version
+from dse.studies.space.names import path_of
 from dse.studies.store import study_schema
 
 if TYPE_CHECKING:
@@ -148,9 +149,9 @@ def download_columns() -> list[tuple[str, str]]:
 
 
 def constraint_data(text: str) -> dict[str, Any]:
-    """Return a constraint as a page evaluates it: its text with blanks folded, and its tree."""
+    """Return a constraint as a page evaluates it: its text with blanks folded, and its tree of full names."""
     folded = " ".join(text.split())
-    return {"text": folded, "tree": to_json(parse(folded, "space.constraints"))}
+    return {"text": folded, "tree": to_json(parse(folded, "space.constraints"), path_of)}
 
 
 def row_data(row: StudyRow) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,17 @@ from typing import Any
 from dse.base.pages.translated import translated
 from dse.base.pages.translated_expressions import RUNTIME
 from dse.base.records import converted
-from dse.inputs.accelerators import Accelerator, TierSpec, cluster
+from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.inputs.accelerators.algorithms import GroupAlgorithms
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.models.huggingface import model_of_configuration
+from dse.inputs.strategies.axes import label_word
+from dse.prediction.intervals.kinds import FEATURES
+from dse.prediction.runs.asked import steps_of_tokens
 from dse.prediction.steps.native_inputs import cluster_record, model_record
+from dse.prediction.steps.plan_rules import FILLED, REFUSALS
+from dse.studies.points.methods.method import needed
 
 RULES = Path(__file__).parent / "page" / "predicted" / "rules.js"
 """The place of the module among those of the page; no file has it."""
@@ -43,14 +48,34 @@ def predictable(values: dict[str, Any]) -> dict[str, Any]:
     return {"record": model_record(model), "operations": training_flops(model)}
 
 
-def clustered(values: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the engine's record of a cluster that a study stores as a system.
+def clustered(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what predicts steps on a cluster that a study stores as a system: the engine's record, the peak.
 
     Raises:
         InputError: as `dse.inputs.accelerators.cluster`.
     """
+    found = _cluster(values)
+    chip = found.accelerator
+    return {"record": cluster_record(found), "peak_tflops": chip.peak_tflops[chip.format_16bit]}
+
+
+def planned(model: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules of plans, and a model and a cluster, which studies store, as rules read them.
+
+    Raises:
+        InputError: as `ModelSpec` and `clustered`.
+    """
+    return {
+        "given": {"model": converted(model, ModelSpec, "model"), "cluster": _cluster(system)},
+        "refusals": REFUSALS,
+        "filled": FILLED,
+        "features": FEATURES,
+    }
+
+
+def _cluster(values: dict[str, Any]) -> Cluster:
     algorithms = values.get("group_algorithms", {})
-    found = cluster(
+    return cluster(
         values["name"],
         converted(values["accelerator"], Accelerator, "system.accelerator"),
         values["nodes"],
@@ -58,10 +83,11 @@ def clustered(values: dict[str, Any]) -> Mapping[str, Any]:
         [converted(tier, TierSpec, f"system.tiers.{at}") for at, tier in enumerate(values["tiers"])],
         converted(algorithms, GroupAlgorithms, "system.group_algorithms"),
     )
-    return cluster_record(found)
 
 
 @cache
 def rules() -> str:
     """Return the module that has all of these functions."""
-    return translated([configured, predictable, clustered], f"../../../../base/pages/{RUNTIME}")
+    roots: list[Callable[..., Any]] = [configured, predictable, clustered, planned]
+    roots += [label_word, needed, steps_of_tokens]
+    return translated(roots, f"../../../../base/pages/{RUNTIME}")

@@ -15,7 +15,7 @@ from dse.answers.fidelities import fidelity_of
 from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.settings import models_of_conf
-from dse.inputs.strategies import AXES
+from dse.inputs.strategies import AXES, StrategyAxis
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.settings import systems_of_conf
@@ -77,7 +77,7 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
         "run": run_record(run.of_steps(1, on.model, Plan(), on.system.cluster)),
         "run_columns": _engine.run_columns(),
         "compute_parts": COMPUTE_PARTS,
-        "axes": [_axis(axis) for axis in AXES],
+        "axes": [axis_data(axis) for axis in AXES],
         "plan_columns": _engine.plan_columns(),
         "plan_numbers": _engine.PLAN_NUMBERS,
         "memory_cap_bytes": subject.memory_cap_bytes,
@@ -123,7 +123,8 @@ def cluster_data(system: SystemSpec) -> dict[str, Any]:
     return spec
 
 
-def _axis(axis: Any) -> Mapping[str, Any]:
+def axis_data(axis: StrategyAxis) -> Mapping[str, Any]:
+    """Return an axis as a page knows it."""
     names = ("name", "kind", "word", "meaning", "default", "since")
     return {
         **{name: getattr(axis, name) for name in names},

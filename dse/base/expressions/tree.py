@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -104,18 +104,18 @@ def names(node: Node) -> Iterator[Name]:
         yield from names(part)
 
 
-def to_json(node: Node) -> dict[str, Any]:
+def to_json(node: Node, named: Callable[[str], str]) -> dict[str, Any]:
     """Return a tree as JSON: a constant, a name, or what is done to other trees.
 
     An operator is `{"do": name, "of": [trees]}`, a comparison has the signs between its operands, and `in`
-    has its options after the operand.
+    has its options after the operand. `named` says how names are written.
     """
     if isinstance(node, Constant):
         return {"constant": node.value}
     if isinstance(node, Name):
-        return {"name": node.name}
+        return {"name": named(node.name)}
     done = node.function if isinstance(node, Apply) else _DONE[type(node)]
-    made: dict[str, Any] = {"do": done, "of": list(map(to_json, parts(node)))}
+    made: dict[str, Any] = {"do": done, "of": [to_json(part, named) for part in parts(node)]}
     return {**made, "signs": list(node.signs)} if isinstance(node, Compare) else made
 
 

@@ -157,7 +157,7 @@ const METHODS = {
   index: (list, value) => BigInt(list.findIndex((each) => equal(each, value))),
   count: (list, value) => (typeof list === "string" ? BigInt(list.split(value).length - 1) : BigInt(list.filter((each) => equal(each, value)).length)),
   join: (text, parts) => [...parts].join(text), lower: (text) => text.toLowerCase(), isprintable,
-  split: (text, by) => text.split(by),
+  split: (text, by) => text.split(by), format: (text, value) => text.replace("{}", str(value)),
   rsplit: (text, by, most) => {
     const parts = text.split(by);
     const kept = Math.max(0, parts.length - Number(most) - 1);
@@ -193,6 +193,7 @@ const zip = (...all) => {
 const enumerate = (values) => [...values].map((value, index) => [BigInt(index), value]);
 const real = Number;
 const sum = (all) => [...all].reduce(add, 0n);
+const prod = (all) => [...all].reduce(mul, 1n);
 const any = (all) => [...all].some(truth);
 const all = (values) => [...values].every(truth);
 const least = (...given) => (given.length > 1 ? given : [...given[0]]).reduce((a, b) => (b < a ? b : a));
@@ -252,10 +253,11 @@ function plain(value) {
 function lifted(value) {
   if (Number.isSafeInteger(value)) return BigInt(value);
   if (Array.isArray(value)) return value.map(lifted);
-  return value && typeof value === "object" ? new Dict(Object.entries(value).map(([key, each]) => [key, lifted(each)])) : value;
+  const isPlain = value && typeof value === "object" && !(value instanceof Record);
+  return isPlain ? new Dict(Object.entries(value).map(([key, each]) => [key, lifted(each)])) : value;
 }
 
 export {
   Dict, InputError, Keywords, Record, ValueError, add, all, and, any, bind, call, converted, dict, div, divmod, enumerate, equal, fields, floordiv, fromkeys, general, groupby, isinstance, item,
-  least, len, lifted, list, mod, most, mul, nearest, or, pairwise, plain, pow, put, range, real, repr, set, slice, sorted, str, sub, sum, truth, within, zip,
+  least, len, lifted, list, mod, most, mul, nearest, or, pairwise, plain, pow, prod, put, range, real, repr, set, slice, sorted, str, sub, sum, truth, within, zip,
 };

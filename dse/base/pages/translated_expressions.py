@@ -12,6 +12,7 @@ import difflib
 import inspect
 import itertools
 import json
+import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,15 @@ _BUILTINS: tuple[Any, ...] = (all, any, dict, enumerate, len, list, range, repr,
 _RUNTIME: Mapping[Any, str] = {
     **{
         each: each.__name__
-        for each in (*_BUILTINS, divmod, dataclasses.fields, itertools.groupby, itertools.pairwise, converted)
+        for each in (
+            *_BUILTINS,
+            divmod,
+            math.prod,
+            dataclasses.fields,
+            itertools.groupby,
+            itertools.pairwise,
+            converted,
+        )
     },
     **{each: f"new {each.__name__}" for each in (InputError, ValueError)},
     min: "least",

@@ -95,6 +95,11 @@ def strategy_field(name: str) -> str | None:
     return field if field in STRATEGY_FIELDS else None
 
 
+def path_of(name: str) -> str:
+    """Return the one name of what several names stand for: an axis, npus, or a path below model or system."""
+    return f"model.{name}" if name in MODEL_DIMENSIONS else strategy_field(name) or name
+
+
 def reader(name: str, key: str) -> Reader:
     """Return what reads the value of a name that is not of the strategy.
 
@@ -103,9 +108,7 @@ def reader(name: str, key: str) -> Reader:
     """
     if name == "npus":
         return lambda _, system: system.npus
-    if name in MODEL_DIMENSIONS:
-        return lambda model, _: getattr(model, name)
-    first, *parts = name.split(".")
+    first, *parts = path_of(name).split(".")
     path = tuple(parts)
 
     def read(model: ModelSpec, system: SystemSpec) -> float:

@@ -15,6 +15,7 @@ from dse.base.expressions import Expression
 from dse.studies.config import compose_config
 from dse.studies.points.inputs import model_json, system_json
 from dse.studies.space import DesignSpace
+from dse.studies.space.names import path_of
 
 pytestmark = needs_node
 
@@ -144,6 +145,9 @@ def test_constraints_hold_where_they_do_in_the_package_and_are_refused_where_the
         "return input.constraints.map((one) => { try {"
         "return explorer.constraints.condition(one)((name) => input.values[name]);"
         "} catch (error) { return error.kind === 'input' ? null : String(error); } });",
-        {"constraints": list(map(constraint_data, TEXTS)), "values": values},
+        {
+            "constraints": list(map(constraint_data, TEXTS)),
+            "values": {path_of(name): value for name, value in values.items()},
+        },
     )
     assert dict(zip(TEXTS, found, strict=True)) == {text: expected(text) for text in TEXTS}

@@ -88,8 +88,14 @@ def test_changes_predict_what_the_package_predicts(shown: Chromium, changes: dic
             *("space.chunks=[1,2]", "space.constraints=['num_heads % tp == 0']", "space.micro_batch=[1,3]"),
             *("space.recompute=[none]", "space.dp=[4]"),
         ),
+        (
+            *("system=dgx_h100", "system.nodes=2", "model=mixtral_8x7b", "space.micro_batch=[1]"),
+            *("space.dp=[1,2]", "space.tp=[2]", "space.pp=[1,2]", "space.cp=[2,4]", "space.ep=[1,2]"),
+            *("space.activation_recompute=[false,true]", "space.recompute=[none,full]"),
+            *("space.schedule=[1f1b,gpipe]", "space.order=[tp-cp-ep-dp-pp,tp-cp-dp-ep-pp]"),
+        ),
     ],
-    ids=["experts", "windows", "plans that cannot run"],
+    ids=["experts", "windows", "plans that cannot run", "plans that say things twice"],
 )
 def test_other_models_and_spaces_too(browser: Chromium, tmp_path: Path, words: tuple[str, ...]) -> None:
     page = made_page(tmp_path, *words)
@@ -98,6 +104,23 @@ def test_other_models_and_spaces_too(browser: Chromium, tmp_path: Path, words: t
     ran = require_equal(found(browser), points)
     assert ran > 20
     assert (ran < len(points)) == any("gpipe" in word for word in words)
+    assert_quiet(browser, page)
+
+
+def test_a_constraint_over_a_figure_of_the_system_follows_that_figure(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    words = (
+        *WORDS,
+        "space.constraints=['system.tiers.1.nic_gbit_per_s >= 300 or tp == 8', 'num_heads >= 32']",
+    )
+    page = made_page(tmp_path, *words)
+    browser.open(page)
+    before = len(found(browser)["labels"])
+    changes = {"system.tiers.1.nic_gbit_per_s": 200}
+    set_changes(browser, changes)
+    points = strategies_of([*words, *overrides_of(changes)])
+    assert 0 < require_equal(found(browser), points) <= len(points) < before
     assert_quiet(browser, page)
 
 

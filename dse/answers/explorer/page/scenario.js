@@ -3,10 +3,6 @@ import { condition } from "./constraints.js";
 import { number } from "./format.js";
 import { DEGREES, FIELDS, OPTIONS } from "./strategy.js";
 
-const DIMENSIONS = [
-  "input_dim", "output_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size", "num_layers",
-];
-
 const at = (value, path) => path.reduce((inside, part) => (inside === null || inside === undefined ? undefined : inside[part]), value);
 
 function inputError(message) {
@@ -125,13 +121,9 @@ const listOf = (space, name) => (space.choices[name] === undefined ? [OPTIONS.in
 // Reads the names of constraints; the axes that pages do not vary have one value each.
 function reader(space, scenario, strategy) {
   return (name) => {
-    const field = name.replace(/^strategy\./, "");
-    if (field in strategy) return strategy[field];
-    if (space.choices[field]?.length === 1) return space.choices[field][0];
-    const path = name.split(".");
-    const value = name === "npus" ? npusOf(scenario.system)
-      : DIMENSIONS.includes(name) ? scenario.model[name]
-        : path.length > 1 && (path[0] === "model" || path[0] === "system") ? at(scenario, path) : undefined;
+    if (name in strategy) return strategy[name];
+    if (space.choices[name]?.length === 1) return space.choices[name][0];
+    const value = name === "npus" ? npusOf(scenario.system) : at(scenario, name.split("."));
     if (value === undefined || value === null || typeof value === "object") {
       throw inputError(`a constraint needs ${name}, which this page does not know`);
     }
@@ -155,7 +147,7 @@ function strategiesOf(space, scenario) {
   return found;
 }
 
-// Why there is no strategy for this many NPUs, in the words of dse.studies.space.
+// Why there is no strategy for this many NPUs.
 function emptiness(space, scenario) {
   const lists = DEGREES.map((name) => [name, listOf(space, name)]).filter(([, list]) => list !== null);
   const listed = lists.map(([name, list]) => `${name} [${list.join(", ")}]`).join(", ");

@@ -11,7 +11,7 @@ function once(rule) {
   };
 }
 
-/** The record of a system as the engine takes it. */
+/** What predicts steps on a system: its record as the engine takes it, and the peak that MFU counts. */
 const clusterOf = once(clustered);
 
 /** What predicts steps of a model: its record as the engine takes it, and the operations of a step. */

@@ -1,6 +1,5 @@
 // Columns of figures from what the engine predicts: times in whole ns, sizes in bytes, shares, intervals.
 
-const SCALES = [[8, "1 to 8"], [64, "9 to 64"], [512, "65 to 512"], [Infinity, "above 512"]];
 const NONE = NaN;
 
 // Python rounds halves to even.
@@ -20,15 +19,6 @@ function intervalOf(tree, measured, kind) {
     if (!below) break;
   }
   return measured.includes(kind.accelerator) ? node.known : node.unknown;
-}
-
-const scaleOf = (npus) => SCALES.find(([most]) => npus <= most)[1];
-
-// Experts of a plan are across nodes where an expert group, its ranks a stride apart, is larger than a node.
-function blocksOf(plan, model, cluster) {
-  if (!model.experts) return "dense";
-  const isAcross = plan.ep > 1 && plan.ep * (plan.expert_tp || plan.tp) > cluster.tiers[0].npus;
-  return isAcross ? "experts across nodes" : "experts";
 }
 
 /** The figures of one plan from the engine's: parts in seconds, memory in bytes, and what follows from them. */
@@ -82,4 +72,4 @@ function wholeParts(exactNs, wall) {
   return found;
 }
 
-export { Figures, blocksOf, intervalOf, rounded, scaleOf, wholeParts };
+export { Figures, intervalOf, rounded, wholeParts };

@@ -9,7 +9,7 @@ class Frame {
   constructor(data, scenario, state, result, before) {
     Object.assign(this, { data, scenario, state, before, ...result });
     this.cap_bytes = state.cap_bytes;
-    this.margin = (framework) => data.margins[framework] ?? 0.15;
+    this.margin = (framework) => data.margins[framework];
     this.axes = data.axes.map((axis, index) => ({ ...axis, index, values: [...this.values[index]].sort(byValue) }));
     this.varying = this.axes.filter(({ values }) => values.length > 1);
     this.kept = new Uint32Array(0);

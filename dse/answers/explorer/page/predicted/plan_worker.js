@@ -1,44 +1,15 @@
 // The worker of a page that predicts: enumerates a space, predicts its plans in slices, and keeps what it found for sorting.
 import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.js";
 import { clusterOf, predictableOf } from "./clusters.js";
-import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
+import { Figures, intervalOf } from "./figures.js";
 import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
-import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
+import { enumerate, npusOf, Plans, ruled, Texts, valuesRead } from "./plans.js";
 
 const SLICE_MS = 20;
 const BATCH = 64; // plans that are prepared between two looks at the clock
 const CHUNK = 256; // plans between two looks at other messages
 const FEW = 4; // chunks that one worker predicts alone
 const MOST_HELPERS = 3;
-
-/** The columns of plans: values of axes as numbers of `values`, which each axis has. */
-class Plans {
-  constructor(axes) {
-    this.axes = axes;
-    this.count = 0;
-    this.codes = axes.map(() => []);
-    this.values = axes.map(() => []);
-    this.known = axes.map(() => new Map());
-  }
-
-  add(plan) {
-    for (let axis = 0; axis < plan.length; axis += 1) {
-      let code = this.known[axis].get(plan[axis]);
-      if (code === undefined) {
-        code = this.values[axis].push(plan[axis]) - 1;
-        this.known[axis].set(plan[axis], code);
-      }
-      this.codes[axis].push(code);
-    }
-    this.count += 1;
-  }
-
-  at(row) {
-    const plan = {};
-    this.axes.forEach(({ name }, axis) => { plan[name] = this.values[axis][this.codes[axis][row]]; });
-    return plan;
-  }
-}
 
 /** Runs a generator in slices. */
 async function sliced(id, steps, tell = () => {}) {
@@ -52,20 +23,13 @@ async function sliced(id, steps, tell = () => {}) {
   }
 }
 
-function kindOf(plan, model, cluster, bits) {
-  return {
-    framework: plan.framework, blocks: blocksOf(plan, model, cluster), accelerator: cluster.accelerator.name,
-    bits: bits.get(plan.precision) ?? 16, context: plan.cp > 1, scale: scaleOf(plan.dp * plan.tp * plan.pp * plan.cp),
-  };
-}
-
-/** What stays as long as only figures of time change: plans, their rows for the engine, why some make no sense, their kinds. */
+/** What stays as long as only figures of time change: plans, their rows for the engine, why some are none, their kinds. */
 class Space {
   constructor(plans, names) {
     this.plans = plans;
     this.rows = new Int32Array(plans.count * names.length);
     this.texts = new Texts();
-    this.problems = []; // of rows that are no plan, by row
+    this.problems = []; // by row: why it is no plan, or ""
     this.kinds = new Uint16Array(plans.count);
     this.byKind = [];
   }
@@ -73,20 +37,21 @@ class Space {
 
 function* prepared(space, { scenario, facts }) {
   const { plans, rows, texts } = space;
-  const { model } = scenario;
-  const cluster = clusterOf(scenario.system);
-  const { plan_columns: names, plan_numbers: numbers } = facts;
-  const bits = new Map(facts.precisions.map(([name, , count]) => [name, count]));
+  const { refusals, filled, features } = ruled(plans, scenario);
+  const columns = facts.plan_columns.map((name, place) => {
+    const of = filled.get(name) ?? plans.reader(name);
+    return place < facts.plan_numbers ? (row) => Number(of(row)) : (row) => texts.number(of(row));
+  });
   const known = new Map();
   for (let row = 0; row < plans.count; row += 1) {
-    const plan = plans.at(row);
-    const problem = idle(plan) || batchProblem(plan, model);
-    if (problem) space.problems[row] = problem;
-    const kind = kindOf(plan, model, cluster, bits);
-    const taken = columnsOf(plan, model);
-    names.forEach((name, column) => { rows[row * names.length + column] = column < numbers ? Number(taken[name]) : texts.number(taken[name]); });
-    const key = `${kind.framework}|${kind.blocks}|${kind.bits}|${kind.context}|${kind.scale}`;
-    if (!known.has(key)) known.set(key, space.byKind.push(intervalOf(facts.intervals, facts.measured, kind)) - 1);
+    space.problems[row] = refusals.reduce((said, of) => said || of(row), "");
+    columns.forEach((of, column) => { rows[row * columns.length + column] = of(row); });
+    const kind = [...features.values()].map((of) => of(row));
+    const key = kind.join("|");
+    if (!known.has(key)) {
+      const named = Object.fromEntries([...features.keys()].map((name, place) => [name, kind[place]]));
+      known.set(key, space.byKind.push(intervalOf(facts.intervals, facts.measured, named)) - 1);
+    }
     space.kinds[row] = known.get(key);
     if (row % BATCH === 0) yield;
   }
@@ -98,7 +63,7 @@ const KEPT = 4;
 async function spaceOf(message) {
   const { id, scenario, space, facts } = message;
   const { model, system } = scenario;
-  const key = JSON.stringify([space.choices, model.name, model.batch_size, model.seq_len, system.name, system.nodes, system.npus_per_node, system.accelerator.name]);
+  const key = JSON.stringify([space.choices, model, system.name, system.nodes, system.npus_per_node, system.accelerator.name, [...valuesRead(facts.axes, space, scenario)]]);
   if (spaces.has(key)) return spaces.get(key);
   const plans = new Plans(facts.axes);
   await sliced(id, enumerate(facts.axes, space, scenario, (values) => plans.add(values)));
@@ -126,7 +91,7 @@ function runsOf(id, { scenario, facts }, plans) {
   const steps = stepsOf(given, model);
   if (steps === null) return null;
   const { record, operations } = predictableOf(model);
-  const request = requestOf({ given, record: facts.run, model: record, cluster: clusterOf(system), steps, operations });
+  const request = requestOf({ given, record: facts.run, model: record, cluster: clusterOf(system).record, steps, operations });
   const find = (...asked) => {
     if (openedRuns.id !== id) openedRuns = { id, find: host().openRuns(request, facts.run_columns.length) };
     return openedRuns.find(...asked);
@@ -149,12 +114,12 @@ async function predicting(id, space, { scenario, facts }, found, runs, tell) {
     return known.get(reason);
   };
   const { record, operations } = predictableOf(model);
-  const request = { model: record, cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
+  const { record: cluster, peak_tflops } = clusterOf(system);
+  const request = { model: record, cluster, frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
   const text = JSON.stringify([id, model, system]);
-  const peaks = system.accelerator.peak_tflops;
   const figures = new Figures({
     parts: facts.parts, categories: facts.categories,
-    facts: { tokens: model.batch_size * model.seq_len, operations, peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
+    facts: { tokens: model.batch_size * model.seq_len, operations, peak_tflops, npus: npusOf(system) },
   });
   const chunks = [];
   for (let row = 0; row < plans.count; row += 1) {

@@ -1,10 +1,10 @@
 // The plans of a space, enumerated as dse.studies.space does, as rows of numbers that the engine takes.
+import { lifted, plain } from "../../../../base/pages/python.js";
 import { condition } from "../constraints.js";
 import { at, filling, inputError, product } from "../scenario.js";
+import { label_word, needed, planned } from "./rules.js";
 
 const SLICE = 4096; // combinations between two looks at the clock
-const SHORT = ["input_dim", "output_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size", "num_layers"];
-const FIXED_CHUNKS = { "1f1b": 1, gpipe: 1, "zb-h1": 1, "zb-v": 2, "v-half": 2, "v-min": 2 };
 
 const npusOf = (system) => system.nodes * system.npus_per_node;
 
@@ -14,12 +14,17 @@ function namesIn({ name, of = [] }) {
 
 /** Reads a name that is not of the strategy. */
 function valueOf(name, scenario) {
-  const path = name.split(".");
-  const value = name === "npus" ? npusOf(scenario.system) : SHORT.includes(name) ? scenario.model[name] : at(scenario, path);
+  const value = name === "npus" ? npusOf(scenario.system) : at(scenario, name.split("."));
   if (value === undefined || value === null || typeof value === "object") {
     throw inputError(`a constraint needs ${name}, which this page does not know`);
   }
   return value;
+}
+
+/** The values that constraints read of model and system, by name. */
+function valuesRead(axes, { constraints }, scenario) {
+  const names = constraints.flatMap(({ tree }) => namesIn(tree)).filter((name) => !axes.some((axis) => axis.name === name));
+  return new Map(names.map((name) => [name, valueOf(name, scenario)]));
 }
 
 /** Calls `add(values)` for each plan, values of axes in their order; yields now and then, so that others may run. */
@@ -32,20 +37,16 @@ function* enumerate(axes, space, scenario, add) {
   const values = axes.map(({ name }) => lists.get(name)?.[0]);
   const varied = options.filter((name) => lists.get(name).length !== 1);
   const constraints = space.constraints.map((each) => ({ names: [...new Set(namesIn(each.tree))], holds: condition(each) }));
-  const outer = new Map();
-  const fieldOf = (name) => name.replace(/^strategy\./, "");
-  for (const name of constraints.flatMap(({ names }) => names)) if (!place.has(fieldOf(name))) outer.set(name, valueOf(name, scenario));
-  const slots = new Map(constraints.flatMap(({ names }) => names).map((name) => [name, place.get(fieldOf(name))]));
-  const read = (name) => (slots.get(name) === undefined ? outer.get(name) : values[slots.get(name)]);
+  const outer = valuesRead(axes, space, scenario);
+  const read = (name) => (place.has(name) ? values[place.get(name)] : outer.get(name));
   const asked = Array.from({ length: varied.length + 1 }, () => []);
   for (const { names, holds } of constraints) {
-    const isOfStrategy = names.some((name) => slots.get(name) !== undefined);
+    const isOfStrategy = names.some((name) => place.has(name));
     if (!isOfStrategy) {
       if (!holds(read)) return;
       continue;
     }
-    const fields = names.map(fieldOf);
-    asked[Math.max(0, ...varied.map((field, index) => (fields.includes(field) ? index + 1 : 0)))].push(holds);
+    asked[Math.max(0, ...varied.map((field, index) => (names.includes(field) ? index + 1 : 0)))].push(holds);
   }
   const places = varied.map((name) => place.get(name));
   const choices = varied.map((name) => lists.get(name));
@@ -88,51 +89,86 @@ class Texts {
   }
 }
 
-/** Why nothing follows from a value of a plan, in the words of dse/prediction/steps/strategies.py; or "". */
-function idle(plan) {
-  let what = "";
-  if (plan.sp > 1) {
-    return `strategy.sp is ${plan.sp}, which is STAGE's sequence parallelism; write strategy.cp=${plan.sp} for context `
-      + "parallelism, or strategy.sequence_parallel=true for that of Megatron";
+/** The columns of plans: values of axes as numbers of `values`, which each axis has. */
+class Plans {
+  constructor(axes) {
+    this.axes = axes;
+    this.count = 0;
+    this.codes = axes.map(() => []);
+    this.values = axes.map(() => []);
+    this.known = axes.map(() => new Map());
   }
-  const fixed = FIXED_CHUNKS[plan.schedule];
-  if (plan.weight_sharded && plan.zero !== 1) what = `zero=${plan.zero}: with weight_sharded it is 3`;
-  else if (plan.shard_ranks && !plan.weight_sharded) what = `shard_ranks=${plan.shard_ranks}: weights are not sharded`;
-  else if (plan.chunks > 1 && fixed) what = `chunks=${plan.chunks}: schedule=${plan.schedule} has ${fixed === 1 ? "one" : fixed}`;
-  else if (plan.pp === 1 && plan.schedule !== "1f1b") what = `schedule=${plan.schedule}: pp is 1`;
-  else if (plan.pp === 1 && plan.stages !== "even") what = `stages=${plan.stages}: pp is 1`;
-  else if (plan.tp === 1 && (plan.sequence_parallel || plan.overlap_tp)) what = `${plan.sequence_parallel ? "sequence_parallel" : "overlap_tp"}=true: tp is 1`;
-  else if (plan.cp === 1 && plan.context !== "ring") what = `context=${plan.context}: cp is 1`;
-  else if (plan.recompute_layers && plan.recompute === "none" && !plan.activation_recompute) what = `recompute_layers=${plan.recompute_layers}: nothing is recomputed`;
-  return what && `nothing follows from strategy.${what}`;
+
+  add(plan) {
+    for (let axis = 0; axis < plan.length; axis += 1) {
+      let code = this.known[axis].get(plan[axis]);
+      if (code === undefined) {
+        code = this.values[axis].push(plan[axis]) - 1;
+        this.known[axis].set(plan[axis], code);
+      }
+      this.codes[axis].push(code);
+    }
+    this.count += 1;
+  }
+
+  /** A function of rows: their values of an axis. */
+  reader(name) {
+    const axis = this.axes.findIndex((each) => each.name === name);
+    const [values, codes] = [this.values[axis], this.codes[axis]];
+    return (row) => values[codes[row]];
+  }
+
+  at(row) {
+    const plan = {};
+    this.axes.forEach(({ name }, axis) => { plan[name] = this.values[axis][this.codes[axis][row]]; });
+    return plan;
+  }
 }
 
-/** The columns that the engine takes of a plan, by name. */
-function columnsOf(plan, model) {
-  const { micro_batches: count = null } = model;
-  const microBatch = count === null ? plan.micro_batch || 1 : Math.floor(model.batch_size / (plan.dp * count));
-  return { ...plan, chunks: FIXED_CHUNKS[plan.schedule] ?? plan.chunks, micro_batch: microBatch, activation_recompute: false };
+/** What a rule of the package says of plans by row: it is asked once for each combination of values that it reads. */
+function asked(plans, [names, say], given) {
+  const axes = names.map((name) => plans.axes.findIndex((axis) => axis.name === name));
+  const varied = axes.filter((axis) => plans.values[axis]?.length > 1);
+  const read = names.map((name, place) => (axes[place] < 0 ? () => given.get(name) : plans.reader(name)));
+  const known = new Map();
+  return (row) => {
+    let key = 0;
+    for (const axis of varied) key = key * plans.values[axis].length + plans.codes[axis][row];
+    if (!known.has(key)) known.set(key, plain(say(...read.map((of) => lifted(of(row))))));
+    return known.get(key);
+  };
 }
 
-/** Why micro-batches of the model do not come out, or "". */
-function batchProblem(plan, model) {
-  const { micro_batches: count = null } = model;
-  if (count === null) return "";
-  if (model.batch_size % (plan.dp * count)) return `dp*micro_batches ${plan.dp * count} does not divide batch_size ${model.batch_size}`;
-  const size = model.batch_size / (plan.dp * count);
-  if (plan.micro_batch === 0 || plan.micro_batch === size) return "";
-  return `strategy.micro_batch is ${plan.micro_batch}, but model.micro_batches=${count} makes it ${size}: leave one of them out`;
+/** Why plans do not fill a system, by row, or "". */
+function unfilled(plans, system) {
+  const degrees = plans.axes.filter(({ kind }) => kind === "degree");
+  const values = degrees.map(({ name }) => plans.reader(name));
+  const npus = npusOf(system);
+  return (row) => {
+    if (values.reduce((all, of) => all * of(row), 1) === npus) return "";
+    const plan = plans.at(row);
+    const counted = degrees.filter((axis) => labelOf([axis], plan)).map(({ name }) => [name, plan[name]]);
+    return needed(labelOf(plans.axes, plan), lifted(Object.fromEntries(counted)), system.name, BigInt(npus));
+  };
 }
 
-/** A short name, as dse.inputs.strategies writes it. */
+/** The rules of plans for a scenario as functions of rows: refusals, and by name what is filled in and the features of kinds. */
+function ruled(plans, { model, system }) {
+  const rules = planned(lifted(model), lifted(system));
+  const ask = (rule) => asked(plans, rule, rules.get("given"));
+  const named = (name) => new Map(rules.get(name).items().map(([field, rule]) => [field, ask(rule)]));
+  return { refusals: [unfilled(plans, system), ...rules.get("refusals").map(ask)], filled: named("filled"), features: named("features") };
+}
+
+const words = new Map();
+
+/** A short name: the words that the package has for the values of axes. */
 function labelOf(axes, plan) {
-  const words = [];
-  for (const { name, kind, word, default: usual, since } of axes) {
-    const value = plan[name];
-    if (value === usual && (since > 1 || kind === "flag")) continue;
-    words.push(kind === "choice" ? word.replace("{}", value) : kind === "flag" ? word : `${word}${value}`);
-  }
-  return words.filter(Boolean).join(" ");
+  return axes.map(({ name, kind, word, default: usual, since }) => {
+    const key = `${name} ${plan[name]}`;
+    if (!words.has(key)) words.set(key, label_word(...[kind, word, usual, since, plan[name]].map(lifted)));
+    return words.get(key);
+  }).filter(Boolean).join(" ");
 }
 
-export { enumerate, Texts, idle, batchProblem, columnsOf, labelOf, npusOf, inputError };
+export { enumerate, Plans, ruled, Texts, valuesRead, labelOf, npusOf, inputError };

@@ -1,15 +1,13 @@
 // Training runs of predicted steps, by the engine: what it is asked, and the columns that it finds.
 import { wholeParts } from "./figures.js";
+import { steps_of_tokens } from "./rules.js";
 
 const INPUTS = 6; // figures of a step that the engine takes
 
 /** How many steps a run has; null where its length is not given. */
 function stepsOf({ tokens, steps }, model) {
   if (steps) return steps;
-  if (!tokens) return null;
-  const each = model.batch_size * model.seq_len;
-  const rest = tokens % each;
-  return (tokens - rest) / each + (rest ? 1 : 0);
+  return tokens ? Number(steps_of_tokens(...[tokens, model.batch_size, model.seq_len].map(BigInt))) : null;
 }
 
 /** The request of the engine: the record of the run with the figures of the form. */
