@@ -20,6 +20,7 @@ from dse.prediction.intervals.kinds import FEATURES
 from dse.prediction.runs.asked import steps_of_tokens
 from dse.prediction.steps.native_inputs import cluster_record, model_record
 from dse.prediction.steps.plan_rules import FILLED, REFUSALS
+from dse.prediction.steps.verdicts import verdict
 from dse.studies.points.methods.method import needed
 
 RULES = Path(__file__).parent / "page" / "predicted" / "rules.js"
@@ -89,5 +90,5 @@ def _cluster(values: dict[str, Any]) -> Cluster:
 def rules() -> str:
     """Return the module that has all of these functions."""
     roots: list[Callable[..., Any]] = [configured, predictable, clustered, planned]
-    roots += [label_word, needed, steps_of_tokens]
+    roots += [label_word, needed, steps_of_tokens, verdict]
     return translated(roots, f"../../../../base/pages/{RUNTIME}")

@@ -15,6 +15,7 @@ from chromium import Chromium
 from pages import assert_quiet, made_page, needs_live_page
 from predicted_pages import found, require_equal, rows_of, set_changes, settled, strategies_of
 
+from dse.prediction.steps.verdicts import margin_of, verdict
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, evaluate, point_of, scenario_of
 from tests.inputs.models.hub_configurations import MODELS
@@ -241,6 +242,19 @@ def test_filters_leave_out_values_of_every_axis_that_varies(shown: Chromium) -> 
     )
     set_changes(shown, {"model.batch_size": 256})  # what is left out stays so
     assert shown.evaluate(f"{FRAME}.kept.length") < shown.evaluate(f"{FRAME}.count")
+
+
+def test_a_peak_fits_may_fit_or_does_not_as_in_the_package(shown: Chromium) -> None:
+    cap = 30_000_000_000
+    set_changes(shown, {}, cap_bytes=cap)
+    read = found(shown)
+    said = shown.evaluate(f"[...{FRAME}.kept].map((row) => {FRAME}.verdict(row))")
+    own = [
+        verdict(peak, cap, margin_of(plan["framework"]))
+        for peak, plan in zip(read["columns"]["peak_memory_bytes"], read["plans"], strict=True)
+    ]
+    assert said == own
+    assert set(own) == {"fits", "may fit", "does not fit"}
 
 
 def test_the_table_has_every_column_and_sorts_by_each(shown: Chromium) -> None:

@@ -1,5 +1,6 @@
 // What was predicted, as views see it: columns by name, axes that vary, what passes the filters, the fastest.
 import { labelOf } from "./plans.js";
+import { verdict } from "./rules.js";
 
 const rank = (value) => (typeof value === "boolean" ? Number(value) : value);
 const byValue = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : rank(a) - rank(b));
@@ -111,13 +112,9 @@ class Frame {
     return this.cap_bytes === null ? NaN : this.cap_bytes - this.columns.peak_memory_bytes[row];
   }
 
-  /** Whether a peak fits, where predictions are off by up to the margin of the framework. */
+  /** Whether a peak fits under the cap, where predictions are off by up to the margin of the framework. */
   verdict(row) {
-    const margin = this.margin(this.planAt(row).framework);
-    const peak = this.columns.peak_memory_bytes[row];
-    if (this.cap_bytes === null) return "no cap";
-    if (peak * (1 + margin) <= this.cap_bytes) return "fits";
-    return peak <= this.cap_bytes * (1 + margin) ? "may fit" : "does not fit";
+    return verdict(this.columns.peak_memory_bytes[row], this.cap_bytes, this.margin(this.planAt(row).framework));
   }
 }
 
