@@ -37,8 +37,15 @@ function count(value) {
   return `${Number(scaled.toPrecision(4))}P`;
 }
 
+// As Python rounds: halves to the even neighbour.
+function rounded(value) {
+  const below = Math.floor(value);
+  if (value - below !== 0.5) return Math.round(value);
+  return below % 2 === 0 ? below : below + 1;
+}
+
 const scaleOf = (most, steps) => steps.find(([scale]) => most >= scale) ?? steps.at(-1);
 const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
 const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 
-export { NONE, bytes, duration, whole, percent, count, timeScale, memoryScale };
+export { NONE, bytes, duration, whole, percent, count, rounded, timeScale, memoryScale };

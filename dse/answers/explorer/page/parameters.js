@@ -1,15 +1,9 @@
 // The numbers of a system that can vary around a point, as dse.answers.whatif.parameters, and how a time follows one of them.
+import { rounded } from "../../../base/pages/numbers.js";
 
 const FACTORS = [0.5, 0.8, 1.25, 2];
 const STEP = 0.01; // relative step of the central difference of elasticities
 const LOG_BITS = 128n;
-
-// As Python rounds: halves to the even neighbour.
-function rounded(value) {
-  const below = Math.floor(value);
-  if (value - below !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
-}
 
 // What can vary, in the order of the command: a figure that is 0 or has no effect is left out.
 function parametersOf(system) {

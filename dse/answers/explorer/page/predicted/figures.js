@@ -1,14 +1,7 @@
 // Columns of figures from what the engine predicts: times in whole ns, sizes in bytes, shares, intervals.
+import { rounded } from "../../../../base/pages/numbers.js";
 
 const NONE = NaN;
-
-// Python rounds halves to even.
-function rounded(value) {
-  const floor = Math.floor(value);
-  const rest = value - floor;
-  if (rest !== 0.5) return Math.round(value);
-  return floor % 2 === 0 ? floor : floor + 1;
-}
 
 /** Looks up `[low, high]` of a kind of steps, null where nothing was measured; `kind` has its six features. */
 function intervalOf(tree, measured, kind) {
@@ -72,4 +65,4 @@ function wholeParts(exactNs, wall) {
   return found;
 }
 
-export { Figures, intervalOf, rounded, wholeParts };
+export { Figures, intervalOf, wholeParts };
