@@ -8,7 +8,7 @@ import math
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -41,16 +41,6 @@ class Part:
     def __post_init__(self) -> None:
         if self.width < 1:
             raise InputError(f"width is {self.width!r}; it must be an integer from 1 to {2**63 - 1}")
-
-    @classmethod
-    def halved(cls, width: int, most: int) -> Part:
-        while True:
-            if width <= most:
-                return cls(width, 1)
-            width //= 2
-            if width == most + 1:
-                break
-        return cls(most)
 
 
 @dataclass
@@ -112,6 +102,14 @@ def parts(items: list[Any]) -> object:
     return [evens, runs, first, places, chosen, tests]
 
 
+def halved(width: int, most: int) -> Part:
+    while width > most:
+        width //= 2
+        if width == most + 1:
+            break
+    return Part(width)
+
+
 def records(values: dict[str, Any]) -> object:
     whole = converted(values, Whole, "whole")
     count = whole.add("x", "y", twice=True, more=5)
@@ -120,8 +118,7 @@ def records(values: dict[str, Any]) -> object:
     same = TABLE.get(("x", "y")) == Pair("l")
     given = [block is not None for block in Pair(None)]
     steps = [next_one - one for one, next_one in pairwise([1, 4, 9])]
-    halves = [Part.halved(width, 3) for width in (2, 13, 8)]
-    texts = [each.name + f" {getattr(whole, each.name)}" for each in fields(whole) if each.name != "part"]
+    halves = [halved(width, 3) for width in (2, 13, 8)]
     return [
         whole,
         whole.text,
@@ -135,7 +132,6 @@ def records(values: dict[str, Any]) -> object:
         dict.fromkeys(["q"]),
         steps,
         halves,
-        texts,
     ]
 
 

@@ -16,7 +16,7 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.models.huggingface import model_of_configuration
 from dse.inputs.strategies.axes import label_word
-from dse.prediction.intervals.kinds import FEATURES
+from dse.prediction.intervals.kinds import KIND
 from dse.prediction.runs.asked import steps_of_tokens
 from dse.prediction.steps.native_inputs import cluster_record, model_record
 from dse.prediction.steps.plan_rules import FILLED, REFUSALS
@@ -70,7 +70,7 @@ def planned(model: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
         "given": {"model": converted(model, ModelSpec, "model"), "cluster": _cluster(system)},
         "refusals": REFUSALS,
         "filled": FILLED,
-        "features": FEATURES,
+        "kind": KIND,
     }
 
 

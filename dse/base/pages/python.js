@@ -210,7 +210,6 @@ function groupby(values, key = (value) => value) {
 }
 
 const pairwise = (values) => values.slice(1).map((value, index) => [values[index], value]);
-const fields = (record) => record.constructor.fields.map(([name]) => ({ name }));
 
 /** Plain data as a record: groups are the records that its fields are, and real numbers are no BigInt. */
 function converted(value, record) {
@@ -258,6 +257,6 @@ function lifted(value) {
 }
 
 export {
-  Dict, InputError, Keywords, Record, ValueError, add, all, and, any, bind, call, converted, dict, div, divmod, enumerate, equal, fields, floordiv, fromkeys, general, groupby, isinstance, item,
+  Dict, InputError, Keywords, Record, ValueError, add, all, and, any, bind, call, converted, dict, div, divmod, enumerate, equal, floordiv, fromkeys, general, groupby, isinstance, item,
   least, len, lifted, list, mod, most, mul, nearest, or, pairwise, plain, pow, prod, put, range, real, repr, set, slice, sorted, str, sub, sum, truth, within, zip,
 };

@@ -98,9 +98,10 @@ class Program:
             for record, name in found:
                 self._members.add((record, name))
                 member = vars(record)[name]
-                function, kind = _function_of(member)
+                function = member.fget if isinstance(member, property) else getattr(member, "func", member)
                 if inspect.isfunction(function):
-                    self.parts.append(FunctionCode(self, function).member(self.name_of(record), name, kind))
+                    code, is_property = FunctionCode(self, function), function is not member
+                    self.parts.append(code.member(self.name_of(record), name, is_property=is_property))
 
     def _listed(self, values: Any) -> str:
         return ", ".join(map(self.literal, values))
@@ -122,17 +123,7 @@ class Program:
     def _made(self, default: Any) -> str:
         if not isinstance(default, type):
             return self.literal(default)
-        if default in (list, dict):
-            return f"py.{default.__name__}()"
-        return f"new {self.name_of(default)}()"
-
-
-def _function_of(member: Any) -> tuple[Any, str]:
-    """The function of a member of a class, and its kind."""
-    if isinstance(member, classmethod):
-        return member.__func__, "class"
-    function = member.fget if isinstance(member, property) else getattr(member, "func", member)
-    return function, "method" if function is member else "property"
+        return f"py.{default.__name__}()" if default in (list, dict) else f"new {self.name_of(default)}()"
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dataclasses
 import difflib
 import inspect
 import itertools
@@ -23,19 +22,9 @@ from dse.base.records import converted
 
 RUNTIME = "python.js"
 _BUILTINS: tuple[Any, ...] = (all, any, dict, enumerate, len, list, range, repr, set, sorted, str, sum, zip)
+_LIBRARY: tuple[Any, ...] = (divmod, itertools.groupby, itertools.pairwise, math.prod)
 _RUNTIME: Mapping[Any, str] = {
-    **{
-        each: each.__name__
-        for each in (
-            *_BUILTINS,
-            divmod,
-            math.prod,
-            dataclasses.fields,
-            itertools.groupby,
-            itertools.pairwise,
-            converted,
-        )
-    },
+    **{each: each.__name__ for each in (*_BUILTINS, *_LIBRARY, converted)},
     **{each: f"new {each.__name__}" for each in (InputError, ValueError)},
     min: "least",
     max: "most",
@@ -165,7 +154,6 @@ class Expressions(ast.NodeVisitor):
             self._program.ask(target.attr)
             return f'py.call({self._of(target.value)}, "{target.attr}"{", " if given else ""}{given})'
         is_record = isinstance(found, type) and found not in _RUNTIME
-        is_record |= isinstance(target, ast.Name) and target.id == "cls" and "cls" in self._own
         return f"{'new ' if is_record else ''}{self._of(target)}({given})"
 
     def _keywords(self, keywords: Iterable[ast.keyword]) -> str:

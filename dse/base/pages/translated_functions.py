@@ -17,26 +17,23 @@ class FunctionCode(Expressions, ast.NodeVisitor):
         """Return the function as a statement."""
         return f"function {name}(...$) {self._body(is_member=False)}"
 
-    def member(self, record: str, name: str, kind: str) -> str:
-        """Return the function as a member of a class: "property", "class" for a class method, or "method"."""
+    def member(self, record: str, name: str, *, is_property: bool) -> str:
+        """Return the function as a method or property of a class."""
         body = self._body(is_member=True)
-        if kind == "property":
+        if is_property:
             return f'Object.defineProperty({record}.prototype, "{name}", {{ get(...$) {body} }});'
-        owner = record if kind == "class" else f"{record}.prototype"
-        return f"{owner}.{name} = function (...$) {body};"
+        return f"{record}.prototype.{name} = function (...$) {body};"
 
     def _body(self, *, is_member: bool) -> str:
         node: Any = self._node
         given = node.args
-        names = [each.arg for each in given.args]
-        owner = names[: int(is_member)]
-        names = names[len(owner) :]
+        names = [each.arg for each in given.args][int(is_member) :]
         keys = [each.arg for each in given.kwonlyargs]
         rest, others = ([each.arg] if each else [] for each in (given.vararg, given.kwarg))
         bound = [*names, *rest, *keys, *others]
         inner = [each for each in dict.fromkeys(stored(node)) if each not in bound]
-        self._own |= {*bound, *inner, *owner}
-        lines = [f"const {each} = this;" for each in owner]
+        self._own |= {*bound, *inner, *(["self"] if is_member else [])}
+        lines = ["const self = this;"] if is_member else []
         if bound:
             placed = zip(names[len(names) - len(given.defaults) :], given.defaults, strict=True)
             pairs = [pair for pair in (*placed, *zip(keys, given.kw_defaults, strict=True)) if pair[1]]

@@ -2,7 +2,7 @@
 
 from dse.inputs.accelerators.accelerator import Accelerator, accelerator
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
-from dse.inputs.accelerators.cluster import Cluster, Nics, Tier, TierSpec, cluster
+from dse.inputs.accelerators.cluster import Cluster, Nics, Tier, TierSpec, cluster, divided_nics
 from dse.inputs.accelerators.efficiency import Efficiency
 from dse.inputs.accelerators.registry import FRAMEWORK, accelerator_names, aliases_of
 
@@ -20,4 +20,5 @@ __all__ = [
     "accelerator_names",
     "aliases_of",
     "cluster",
+    "divided_nics",
 ]

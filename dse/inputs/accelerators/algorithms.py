@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
@@ -31,12 +31,11 @@ class GroupAlgorithms:
 
     def __post_init__(self) -> None:
         """Check both."""
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in (("tp", self.tp), ("dp", self.dp)):
             if value not in ALGORITHMS:
                 allowed = ", ".join(ALGORITHMS)
                 raise InputError(
-                    f"system.group_algorithms.{field.name} is {value!r}; allowed are {allowed}"
+                    f"system.group_algorithms.{name} is {value!r}; allowed are {allowed}"
                     + did_you_mean(str(value), ALGORITHMS)
                 )
 

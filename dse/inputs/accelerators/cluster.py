@@ -51,17 +51,17 @@ class Nics:
     npus_each: int
     bandwidth_gbps: float
 
-    @classmethod
-    def of(cls, tier: int, count: int, npus_per_node: int, node_gbps: float) -> Nics:
-        """Return `count` NICs that together send `node_gbps`; the NPUs at each divide those of the node.
 
-        >>> [Nics.of(1, count, 8, 100.0).npus_each for count in (1, 2, 3, 4, 5, 8, 9)]
-        [8, 4, 4, 2, 2, 1, 1]
-        """
-        used = min(count, npus_per_node)
-        while npus_per_node % used:
-            used -= 1
-        return cls(tier, npus_per_node // used, node_gbps / npus_per_node)
+def divided_nics(tier: int, count: int, npus_per_node: int, node_gbps: float) -> Nics:
+    """Return `count` NICs that together send `node_gbps`; the NPUs at each divide those of the node.
+
+    >>> [divided_nics(1, count, 8, 100.0).npus_each for count in (1, 2, 3, 4, 5, 8, 9)]
+    [8, 4, 4, 2, 2, 1, 1]
+    """
+    used = min(count, npus_per_node)
+    while npus_per_node % used:
+        used -= 1
+    return Nics(tier, npus_per_node // used, node_gbps / npus_per_node)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def cluster(
             break
         if index and nics is None and spec.nics_per_node is not None and spec.nic_gbit_per_s is not None:
             node_gbps = spec.nics_per_node * spec.nic_gbit_per_s / 8
-            nics = Nics.of(index, spec.nics_per_node, npus_per_node, node_gbps)
+            nics = divided_nics(index, spec.nics_per_node, npus_per_node, node_gbps)
         found.append(
             Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us, spec.in_switch_efficiency)
         )

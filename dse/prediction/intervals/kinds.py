@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
@@ -39,23 +39,12 @@ WIDER = ("scale", "context", "bits", "accelerator", "blocks", "framework")
 def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster) -> Kind:
     """Return the kind of a step."""
     given = {"model": model, "cluster": cluster}
-    found: dict[str, Any] = {
-        name: say(*[given[each] if each in given else getattr(plan, each) for each in names])
-        for name, (names, say) in FEATURES.items()
-    }
-    return Kind(**found)
+    values = [given[name] if name in given else getattr(plan, name) for name in KIND.names]
+    found: Kind = KIND.say(*values)
+    return found
 
 
-def _accelerator(cluster: Cluster) -> str:
-    return cluster.accelerator.name
-
-
-def _bits(precision: str) -> int:
-    recipe = PRECISIONS.get(precision)
-    return recipe.bits if recipe else _BITS
-
-
-def _blocks(
+def _kind(
     model: ModelSpec,
     cluster: Cluster,
     dp: int,
@@ -65,27 +54,30 @@ def _blocks(
     ep: int,
     expert_tp: int,
     order: str,
-) -> str:
-    """The NPUs from the first to behind the last of those that exchange tokens may span nodes."""
-    if model.experts is None:
-        return "dense"
-    width = expert_tp or tp
-    degrees = {"tp": width, "ep": ep, "dp": tp * cp * dp // (width * ep), "pp": pp, "cp": 1}
-    inner = order.split("ep")[0]
-    span = ep * math.prod([degrees[axis] for axis in inner.split("-") if axis])
-    return "experts across nodes" if ep > 1 and span > cluster.tiers[0].npus else "experts"
+    precision: str,
+    framework: str,
+) -> Kind:
+    recipe = PRECISIONS.get(precision)
+    blocks = "dense"
+    if model.experts is not None:
+        width = expert_tp or tp
+        degrees = {"tp": width, "ep": ep, "dp": tp * cp * dp // (width * ep), "pp": pp, "cp": 1}
+        inner = [degrees[axis] for axis in order.split("ep")[0].split("-") if axis]
+        span = ep * math.prod(
+            inner
+        )  # the NPUs from the first to behind the last of those that exchange tokens
+        blocks = "experts across nodes" if ep > 1 and span > cluster.tiers[0].npus else "experts"
+    return Kind(
+        accelerator=cluster.accelerator.name,
+        bits=recipe.bits if recipe else _BITS,
+        blocks=blocks,
+        context=cp > 1,
+        framework=framework,
+        scale=scale_of(dp * tp * pp * cp),
+    )
 
 
-def _context(cp: int) -> bool:
-    return cp > 1
-
-
-def _framework(framework: str) -> str:
-    return framework
-
-
-def _scale(dp: int, tp: int, pp: int, cp: int) -> str:
-    return scale_of(dp * tp * pp * cp)
+KIND = rule(_kind)
 
 
 def scale_of(npus: int) -> str:
@@ -98,17 +90,6 @@ def scale_of(npus: int) -> str:
         if npus <= most:
             return f"{below + 1} to {most}"
     return f"above {_MOST_NPUS[-1]}"
-
-
-FEATURES = {
-    "accelerator": rule(_accelerator),
-    "bits": rule(_bits),
-    "blocks": rule(_blocks),
-    "context": rule(_context),
-    "framework": rule(_framework),
-    "scale": rule(_scale),
-}
-"""The features of a kind; each reads values of a plan, its model or its cluster."""
 
 
 def words_of(kind: Kind, differing: int = 0) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from dse.inputs.accelerators import Accelerator, Cluster, Nics, Tier, accelerator
+from dse.inputs.accelerators import Accelerator, Cluster, Nics, Tier, accelerator, divided_nics
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.prediction.measured.rows import MeasuredRow
 
@@ -131,7 +131,7 @@ def _nics(hardware: str, system: Cluster, tiers: list[Tier], sharing: int) -> Ni
     if len(tiers) == 1 or tiers[0].npus > sharing:
         return None
     if count := nics_of(hardware):
-        return Nics.of(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
+        return divided_nics(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
     return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
 
 

@@ -27,11 +27,11 @@ READ = """({ axes, cases }) => cases.map(({ rows, ...scenario }) => {
   const { labelOf, Plans, ruled } = explorer.plans;
   const plans = new Plans(axes);
   rows.forEach((row) => plans.add(row));
-  const { refusals, filled, features } = ruled(plans, scenario);
+  const { refusals, filled, kindOf } = ruled(plans, scenario);
   const of = (rules, row) => Object.fromEntries([...rules].map(([name, say]) => [name, say(row)]));
   return rows.map((_, row) => ({
     reason: refusals.map((say) => say(row)).find(Boolean) ?? "",
-    filled: of(filled, row), kind: of(features, row), label: labelOf(axes, plans.at(row)),
+    filled: of(filled, row), kind: kindOf(row), label: labelOf(axes, plans.at(row)),
   }));
 })"""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Nics, Tier, TierSpec, accelerator, cluster
+from dse.inputs.accelerators import Nics, Tier, TierSpec, accelerator, cluster, divided_nics
 from tests.references.prediction.placement import placement, span
 
 H100 = accelerator("h100_sxm")
@@ -43,7 +43,7 @@ def test_nics_of_a_node_are_those_before_oversubscription() -> None:
     ("count", "npus_each"), [(1, 8), (2, 4), (3, 4), (4, 2), (5, 2), (7, 2), (8, 1), (16, 1)]
 )
 def test_npus_at_a_nic_divide_those_of_a_node(count: int, npus_each: int) -> None:
-    assert Nics.of(1, count, 8, 200.0) == Nics(1, npus_each, 25.0)
+    assert divided_nics(1, count, 8, 200.0) == Nics(1, npus_each, 25.0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Nics, Tier
+from dse.inputs.accelerators import (
+    Accelerator,
+    Cluster,
+    Efficiency,
+    GroupAlgorithms,
+    Nics,
+    Tier,
+    divided_nics,
+)
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.details import collectives_used
@@ -60,7 +68,7 @@ def shared_nics(count: int, *spine: Tier) -> Cluster:
     """Nodes of 8 with NICs of 50 GB/s in pods of 32."""
     gbps = count * 50.0
     tiers = (NVLINK, Tier("pod", 32, gbps / 8, 5.0), *spine)
-    return Cluster("shared", CHIP, tiers, nics=Nics.of(1, count, 8, gbps))
+    return Cluster("shared", CHIP, tiers, nics=divided_nics(1, count, 8, gbps))
 
 
 @pytest.mark.parametrize(

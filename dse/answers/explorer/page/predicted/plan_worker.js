@@ -30,14 +30,14 @@ class Space {
     this.rows = new Int32Array(plans.count * names.length);
     this.texts = new Texts();
     this.problems = []; // by row: why it is no plan, or ""
-    this.kinds = new Uint16Array(plans.count);
+    this.kinds = new Uint32Array(plans.count);
     this.byKind = [];
   }
 }
 
 function* prepared(space, { scenario, facts }) {
   const { plans, rows, texts } = space;
-  const { refusals, filled, features } = ruled(plans, scenario);
+  const { refusals, filled, kindOf } = ruled(plans, scenario);
   const columns = facts.plan_columns.map((name, place) => {
     const of = filled.get(name) ?? plans.reader(name);
     return place < facts.plan_numbers ? (row) => Number(of(row)) : (row) => texts.number(of(row));
@@ -46,13 +46,9 @@ function* prepared(space, { scenario, facts }) {
   for (let row = 0; row < plans.count; row += 1) {
     space.problems[row] = refusals.reduce((said, of) => said || of(row), "");
     columns.forEach((of, column) => { rows[row * columns.length + column] = of(row); });
-    const kind = [...features.values()].map((of) => of(row));
-    const key = kind.join("|");
-    if (!known.has(key)) {
-      const named = Object.fromEntries([...features.keys()].map((name, place) => [name, kind[place]]));
-      known.set(key, space.byKind.push(intervalOf(facts.intervals, facts.measured, named)) - 1);
-    }
-    space.kinds[row] = known.get(key);
+    const kind = kindOf(row);
+    if (!known.has(kind)) known.set(kind, space.byKind.push(intervalOf(facts.intervals, facts.measured, kind)) - 1);
+    space.kinds[row] = known.get(kind);
     if (row % BATCH === 0) yield;
   }
 }

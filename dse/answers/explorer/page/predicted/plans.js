@@ -152,12 +152,14 @@ function unfilled(plans, system) {
   };
 }
 
-/** The rules of plans for a scenario as functions of rows: refusals, and by name what is filled in and the features of kinds. */
+/** The rules of plans for a scenario as functions of rows: refusals, what is filled in by name, the kind of a step. */
 function ruled(plans, { model, system }) {
   const rules = planned(lifted(model), lifted(system));
   const ask = (rule) => asked(plans, rule, rules.get("given"));
-  const named = (name) => new Map(rules.get(name).items().map(([field, rule]) => [field, ask(rule)]));
-  return { refusals: [unfilled(plans, system), ...rules.get("refusals").map(ask)], filled: named("filled"), features: named("features") };
+  return {
+    refusals: [unfilled(plans, system), ...rules.get("refusals").map(ask)],
+    filled: new Map(rules.get("filled").items().map(([name, rule]) => [name, ask(rule)])), kindOf: ask(rules.get("kind")),
+  };
 }
 
 const words = new Map();
