@@ -59,12 +59,8 @@ const shell = new Shell(byId("views"), tools, views);
 let form = null;
 let filters = null;
 
-function inputError(message) {
-  return Object.assign(new Error(message), { kind: "input" });
-}
-
 async function evaluated(made, strategies, signal) {
-  if (!strategies.length) throw inputError(unreadable || scenarios.emptiness(data.space, made));
+  if (!strategies.length) throw scenarios.inputError(unreadable || scenarios.emptiness(data.space, scenarios.npusOf(made.system)));
   const rows = await engine.evaluate(made, strategies, { signal, onProgress: (done, total) => status.progress(done, total) });
   return rows;
 }

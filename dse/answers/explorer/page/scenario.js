@@ -3,6 +3,8 @@ import { condition } from "./constraints.js";
 import { number } from "./format.js";
 import { DEGREES, FIELDS, OPTIONS } from "./strategy.js";
 
+const SLICE = 64; // combinations of degrees between two looks at the clock
+
 const at = (value, path) => path.reduce((inside, part) => (inside === null || inside === undefined ? undefined : inside[part]), value);
 
 function inputError(message) {
@@ -116,43 +118,83 @@ function* filling(lists, npus) {
   }
 }
 
-const listOf = (space, name) => (space.choices[name] === undefined ? [OPTIONS.includes(name) ? false : 1] : space.choices[name]);
-
-// Reads the names of constraints; the axes that pages do not vary have one value each.
-function reader(space, scenario, strategy) {
-  return (name) => {
-    if (name in strategy) return strategy[name];
-    if (space.choices[name]?.length === 1) return space.choices[name][0];
-    const value = name === "npus" ? npusOf(scenario.system) : at(scenario, name.split("."));
-    if (value === undefined || value === null || typeof value === "object") {
-      throw inputError(`a constraint needs ${name}, which this page does not know`);
-    }
-    return value;
-  };
+function namesIn({ name, of = [] }) {
+  return name === undefined ? of.flatMap(namesIn) : [name];
 }
 
-function strategiesOf(space, scenario) {
-  const degrees = DEGREES.map((name) => listOf(space, name));
-  const npus = npusOf(scenario.system);
-  const constraints = space.constraints.map(condition);
-  const options = [...product(OPTIONS.map((name) => listOf(space, name)))];
-  const found = [];
-  for (const chosen of degrees.includes(null) ? filling(degrees, npus) : product(degrees)) {
-    for (const others of options) {
-      const strategy = Object.fromEntries(FIELDS.map((name, index) => [name, [...chosen, ...others][index]]));
-      const read = reader(space, scenario, strategy);
-      if (constraints.every((holds) => holds(read))) found.push(strategy);
+/** Reads a name that is not of the strategy. */
+function valueOf(name, scenario, npus) {
+  const value = name === "npus" ? npus : at(scenario, name.split("."));
+  if (value === undefined || value === null || typeof value === "object") {
+    throw inputError(`a constraint needs ${name}, which this page does not know`);
+  }
+  return value;
+}
+
+/** The values that constraints read of model and system, by name. */
+function valuesRead(axes, { constraints }, scenario, npus) {
+  const names = constraints.flatMap(({ tree }) => namesIn(tree)).filter((name) => !axes.some((axis) => axis.name === name));
+  return new Map(names.map((name) => [name, valueOf(name, scenario, npus)]));
+}
+
+/** Calls `add(values)` for each plan, values of axes in their order; yields now and then, so that others may run. */
+function* enumerate(axes, space, scenario, npus, add) {
+  const lists = new Map(axes.map(({ name, default: usual }) => [name, space.choices[name] === undefined ? [usual] : space.choices[name]]));
+  const degrees = axes.filter(({ kind }) => kind === "degree").map(({ name }) => name);
+  const options = axes.filter(({ kind }) => kind !== "degree").map(({ name }) => name);
+  const isOpen = degrees.some((name) => lists.get(name) === null);
+  const place = new Map(axes.map(({ name }, index) => [name, index]));
+  const values = axes.map(({ name }) => lists.get(name)?.[0]);
+  const varied = options.filter((name) => lists.get(name).length !== 1);
+  const constraints = space.constraints.map((each) => ({ names: [...new Set(namesIn(each.tree))], holds: condition(each) }));
+  const outer = valuesRead(axes, space, scenario, npus);
+  const read = (name) => (place.has(name) ? values[place.get(name)] : outer.get(name));
+  const asked = Array.from({ length: varied.length + 1 }, () => []);
+  for (const { names, holds } of constraints) {
+    const isOfStrategy = names.some((name) => place.has(name));
+    if (!isOfStrategy) {
+      if (!holds(read)) return;
+      continue;
+    }
+    asked[Math.max(0, ...varied.map((field, index) => (names.includes(field) ? index + 1 : 0)))].push(holds);
+  }
+  const places = varied.map((name) => place.get(name));
+  const choices = varied.map((name) => lists.get(name));
+  function walk(depth) {
+    for (const holds of asked[depth]) if (!holds(read)) return;
+    if (depth === varied.length) {
+      add(values);
+      return;
+    }
+    for (const value of choices[depth]) {
+      values[places[depth]] = value;
+      walk(depth + 1);
     }
   }
+  const all = degrees.map((name) => lists.get(name));
+  let count = 0;
+  for (const chosen of isOpen ? filling(all, npus) : product(all)) {
+    chosen.forEach((value, index) => { values[place.get(degrees[index])] = value; });
+    walk(0);
+    count += 1;
+    if (count % SLICE === 0) yield;
+  }
+}
+
+const AXES = FIELDS.map((name) => ({ name, kind: DEGREES.includes(name) ? "degree" : "flag", default: OPTIONS.includes(name) ? false : 1 }));
+
+function strategiesOf(space, scenario) {
+  const found = [];
+  const add = (values) => found.push(Object.fromEntries(FIELDS.map((name, index) => [name, values[index]])));
+  for (const _ of enumerate(AXES, space, scenario, npusOf(scenario.system), add)); // at once
   return found;
 }
 
 // Why there is no strategy for this many NPUs.
-function emptiness(space, scenario) {
-  const lists = DEGREES.map((name) => [name, listOf(space, name)]).filter(([, list]) => list !== null);
-  const listed = lists.map(([name, list]) => `${name} [${list.join(", ")}]`).join(", ");
-  return `no strategy of the space is left for ${npusOf(scenario.system)} NPUs`
-    + (lists.length ? `: its degrees are ${listed}` : "") + `, its constraints ${space.constraints.map(({ text }) => text).join("; ") || "none"}`;
+function emptiness({ choices, constraints }, npus) {
+  const listed = DEGREES.filter((name) => choices[name] !== null).map((name) => `${name} [${(choices[name] ?? [1]).join(", ")}]`).join(", ");
+  return `no strategy of the space is left for ${npus} NPUs`
+    + (listed ? `: its degrees are ${listed}` : "") + `, its constraints ${constraints.map(({ text }) => text).join("; ") || "none"}`;
 }
 
 // Why strategies cannot be enumerated here, or "".
@@ -166,5 +208,5 @@ function unreadable(space, scenario) {
 }
 
 export {
-  at, base, withChanges, allowed, parsed, npusOf, filling, product, strategiesOf, emptiness, inputError, unreadable,
+  base, withChanges, allowed, parsed, npusOf, enumerate, valuesRead, strategiesOf, emptiness, inputError, unreadable,
 };

@@ -3,7 +3,8 @@ import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.j
 import { clusterOf, predictableOf } from "./clusters.js";
 import { Figures, intervalOf } from "./figures.js";
 import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
-import { enumerate, npusOf, Plans, ruled, Texts, valuesRead } from "./plans.js";
+import { enumerate, valuesRead } from "../scenario.js";
+import { npusOf, Plans, ruled, Texts } from "./plans.js";
 
 const SLICE_MS = 20;
 const BATCH = 64; // plans that are prepared between two looks at the clock
@@ -59,10 +60,10 @@ const KEPT = 4;
 async function spaceOf(message) {
   const { id, scenario, space, facts } = message;
   const { model, system } = scenario;
-  const key = JSON.stringify([space.choices, model, system.name, system.nodes, system.npus_per_node, system.accelerator.name, [...valuesRead(facts.axes, space, scenario)]]);
+  const key = JSON.stringify([space.choices, model, system.name, system.nodes, system.npus_per_node, system.accelerator.name, [...valuesRead(facts.axes, space, scenario, npusOf(system))]]);
   if (spaces.has(key)) return spaces.get(key);
   const plans = new Plans(facts.axes);
-  await sliced(id, enumerate(facts.axes, space, scenario, (values) => plans.add(values)));
+  await sliced(id, enumerate(facts.axes, space, scenario, npusOf(system), (values) => plans.add(values)));
   const made = new Space(plans, facts.plan_columns);
   await sliced(id, prepared(made, message));
   spaces.set(key, made);
@@ -186,23 +187,17 @@ async function predict(message) {
   };
 }
 
-/** The fastest plan, and the fastest under a cap: rows, or -1. */
+/** The fastest plan under a cap: its row, or -1. */
 function fastest({ columns, reasonOf }, cap) {
-  let [best, fitting] = [-1, -1];
   const { wall_time_ns: wall, peak_memory_bytes: peak } = columns;
-  for (let row = 0; row < wall.length; row += 1) {
-    if (reasonOf[row] >= 0) continue;
-    const isBetter = (other) => other < 0 || wall[row] < wall[other] || (wall[row] === wall[other] && peak[row] < peak[other]);
-    if (isBetter(best)) best = row;
-    if (peak[row] <= cap && isBetter(fitting)) fitting = row;
-  }
-  return { best, fitting };
+  const isBetter = (row, other) => other < 0 || wall[row] < wall[other] || (wall[row] === wall[other] && peak[row] < peak[other]);
+  return reasonOf.reduce((best, reason, row) => (reason < 0 && peak[row] <= cap && isBetter(row, best) ? row : best), -1);
 }
 
 /** The winner of one scenario under a cap: its plan and its time, or null. */
 async function winner(message) {
   const found = await evaluated(message, () => {}, false);
-  const { fitting } = fastest(found, message.cap ?? Infinity);
+  const fitting = fastest(found, message.cap ?? Infinity);
   if (fitting < 0) return { result: null };
   return { result: { plan: found.plans.at(fitting), wall_time_ns: found.columns.wall_time_ns[fitting] } };
 }

@@ -1,75 +1,8 @@
-// The plans of a space, enumerated as dse.studies.space does, as rows of numbers that the engine takes.
+// The plans of a space as columns, and the rules of the package for them.
 import { lifted, plain } from "../../../../base/pages/python.js";
-import { condition } from "../constraints.js";
-import { at, filling, inputError, product } from "../scenario.js";
 import { label_word, needed, planned } from "./rules.js";
 
-const SLICE = 4096; // combinations between two looks at the clock
-
 const npusOf = (system) => system.nodes * system.npus_per_node;
-
-function namesIn({ name, of = [] }) {
-  return name === undefined ? of.flatMap(namesIn) : [name];
-}
-
-/** Reads a name that is not of the strategy. */
-function valueOf(name, scenario) {
-  const value = name === "npus" ? npusOf(scenario.system) : at(scenario, name.split("."));
-  if (value === undefined || value === null || typeof value === "object") {
-    throw inputError(`a constraint needs ${name}, which this page does not know`);
-  }
-  return value;
-}
-
-/** The values that constraints read of model and system, by name. */
-function valuesRead(axes, { constraints }, scenario) {
-  const names = constraints.flatMap(({ tree }) => namesIn(tree)).filter((name) => !axes.some((axis) => axis.name === name));
-  return new Map(names.map((name) => [name, valueOf(name, scenario)]));
-}
-
-/** Calls `add(values)` for each plan, values of axes in their order; yields now and then, so that others may run. */
-function* enumerate(axes, space, scenario, add) {
-  const lists = new Map(axes.map(({ name, default: usual }) => [name, space.choices[name] === undefined ? [usual] : space.choices[name]]));
-  const degrees = axes.filter(({ kind }) => kind === "degree").map(({ name }) => name);
-  const options = axes.filter(({ kind }) => kind !== "degree").map(({ name }) => name);
-  const isOpen = degrees.some((name) => lists.get(name) === null);
-  const place = new Map(axes.map(({ name }, index) => [name, index]));
-  const values = axes.map(({ name }) => lists.get(name)?.[0]);
-  const varied = options.filter((name) => lists.get(name).length !== 1);
-  const constraints = space.constraints.map((each) => ({ names: [...new Set(namesIn(each.tree))], holds: condition(each) }));
-  const outer = valuesRead(axes, space, scenario);
-  const read = (name) => (place.has(name) ? values[place.get(name)] : outer.get(name));
-  const asked = Array.from({ length: varied.length + 1 }, () => []);
-  for (const { names, holds } of constraints) {
-    const isOfStrategy = names.some((name) => place.has(name));
-    if (!isOfStrategy) {
-      if (!holds(read)) return;
-      continue;
-    }
-    asked[Math.max(0, ...varied.map((field, index) => (names.includes(field) ? index + 1 : 0)))].push(holds);
-  }
-  const places = varied.map((name) => place.get(name));
-  const choices = varied.map((name) => lists.get(name));
-  function walk(depth) {
-    for (const holds of asked[depth]) if (!holds(read)) return;
-    if (depth === varied.length) {
-      add(values);
-      return;
-    }
-    for (const value of choices[depth]) {
-      values[places[depth]] = value;
-      walk(depth + 1);
-    }
-  }
-  const all = degrees.map((name) => lists.get(name));
-  let count = 0;
-  for (const chosen of isOpen ? filling(all, npusOf(scenario.system)) : product(all)) {
-    chosen.forEach((value, index) => { values[place.get(degrees[index])] = value; });
-    walk(0);
-    count += 1;
-    if (count % (SLICE >> 6) === 0) yield;
-  }
-}
 
 /** Texts of axes as numbers, shared by all plans of a request. */
 class Texts {
@@ -173,4 +106,4 @@ function labelOf(axes, plan) {
   }).filter(Boolean).join(" ");
 }
 
-export { enumerate, Plans, ruled, Texts, valuesRead, labelOf, npusOf, inputError };
+export { Plans, ruled, Texts, labelOf, npusOf };

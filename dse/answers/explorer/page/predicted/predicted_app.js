@@ -14,6 +14,7 @@ import { Filters } from "../../../../base/pages/filters.js";
 import { measuresOf } from "./measures.js";
 import { modelOf } from "./model_files.js";
 import { Frame } from "./plan_frame.js";
+import { npusOf } from "./plans.js";
 import { winnersOf } from "./run_measures.js";
 import { view as heat } from "./plan_heat.js";
 import { view as parallel } from "./plan_parallel.js";
@@ -107,7 +108,7 @@ async function work(signal) {
     if (text !== last.text) {
       const start = performance.now();
       const result = await engines.asked({ type: "predict", ...message, facts }, { signal, onProgress: (done, total) => status.progress(done, total) });
-      if (!result.count) throw Object.assign(new Error(scenarios.emptiness(data.space, { ...message.scenario, system: { network: [{ npus: message.scenario.system.nodes * message.scenario.system.npus_per_node }] } })), { kind: "input" });
+      if (!result.count) throw scenarios.inputError(scenarios.emptiness(data.space, npusOf(message.scenario.system)));
       last = { text, result, scenario: message.scenario };
       status.ended(`${result.count} plans in ${Math.round(performance.now() - start)} ms`);
     }
