@@ -4,7 +4,7 @@ import { clusterOf, predictableOf } from "./clusters.js";
 import { Figures, intervalOf } from "./figures.js";
 import { requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
 import { enumerate, valuesRead } from "../scenario.js";
-import { npusOf, Plans, ruled, Texts } from "./plans.js";
+import { npusOf, Plans, ruled } from "./plans.js";
 
 const SLICE_MS = 20;
 const BATCH = 64; // plans that are prepared between two looks at the clock
@@ -29,7 +29,7 @@ class Space {
   constructor(plans, names) {
     this.plans = plans;
     this.rows = new Int32Array(plans.count * names.length);
-    this.texts = new Texts();
+    this.texts = new Map(); // texts of axes, with their numbers for the engine
     this.problems = []; // by row: why it is no plan, or ""
     this.kinds = new Uint32Array(plans.count);
     this.byKind = [];
@@ -39,9 +39,10 @@ class Space {
 function* prepared(space, { scenario, facts }) {
   const { plans, rows, texts } = space;
   const { refusals, filled, kindOf } = ruled(plans, scenario);
+  const numberOf = (text) => texts.get(text) ?? texts.set(text, texts.size).get(text);
   const columns = facts.plan_columns.map((name, place) => {
     const of = filled.get(name) ?? plans.reader(name);
-    return place < facts.plan_numbers ? (row) => Number(of(row)) : (row) => texts.number(of(row));
+    return place < facts.plan_numbers ? (row) => Number(of(row)) : (row) => numberOf(of(row));
   });
   const known = new Map();
   for (let row = 0; row < plans.count; row += 1) {
@@ -112,7 +113,7 @@ async function predicting(id, space, { scenario, facts }, found, runs, tell) {
   };
   const { record, operations } = predictableOf(model);
   const { record: cluster, peak_tflops } = clusterOf(system);
-  const request = { model: record, cluster, frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
+  const request = { model: record, cluster, frameworks: facts.frameworks, precisions: facts.precisions, texts: [...texts.keys()] };
   const text = JSON.stringify([id, model, system]);
   const figures = new Figures({
     parts: facts.parts, categories: facts.categories,

@@ -4,24 +4,6 @@ import { label_word, needed, planned } from "./rules.js";
 
 const npusOf = (system) => system.nodes * system.npus_per_node;
 
-/** Texts of axes as numbers, shared by all plans of a request. */
-class Texts {
-  constructor() {
-    this.list = [];
-    this.numbers = new Map();
-  }
-
-  number(text) {
-    let found = this.numbers.get(text);
-    if (found === undefined) {
-      found = this.list.length;
-      this.numbers.set(text, found);
-      this.list.push(text);
-    }
-    return found;
-  }
-}
-
 /** The columns of plans: values of axes as numbers of `values`, which each axis has. */
 class Plans {
   constructor(axes) {
@@ -106,4 +88,4 @@ function labelOf(axes, plan) {
   }).filter(Boolean).join(" ");
 }
 
-export { Plans, ruled, Texts, labelOf, npusOf };
+export { Plans, ruled, labelOf, npusOf };
