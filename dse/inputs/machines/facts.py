@@ -62,6 +62,8 @@ _PRODUCTS = {
     r"H800\b": "h800",
     r"H20\b": "h20",
     r"GB200\b": "gb200",
+    r"GB300\b": "gb300",
+    r"\bB300\b": "b300",
     r"\bB200\b": "b200",
     r"L40S\b": "l40s",
     r"\bL4\b": "l4",
@@ -69,7 +71,10 @@ _PRODUCTS = {
     r"Tesla T4\b": "t4",
     r"MI300X\b": "mi300x",
     r"MI325X\b": "mi325x",
+    r"MI355X\b": "mi355x",
 }
+PRODUCT_TYPES = frozenset(_PRODUCTS.values())
+"""Types of conf/accelerator that a name of a product tells."""
 
 _TRANSFERS = re.compile(r"\s{0,9}(?P<rate>[0-9]{1,3}(\.[0-9]{1,3})?)\s{0,9}GT/s")
 

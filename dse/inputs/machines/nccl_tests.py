@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,17 @@ from dse.inputs.machines.facts import accelerator_of_product
 
 OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
 _RANK = re.compile(
-    r"#\s{1,9}Rank\s{1,9}\d{1,6}\s.{0,400}?\son\s{1,9}(?P<host>\S{1,255})\s{1,9}device\s{1,9}\S{1,9}"
+    r"#\s{1,9}Rank\s{1,9}(?P<rank>\d{1,6})\s(?:.{0,40}?\bGroup\s{1,9}(?P<group>\d{1,6})\s)?.{0,400}?"
+    r"\son\s{1,9}(?P<host>\S{1,255})\s{1,9}device\s{1,9}\S{1,9}"
     r"(?:\s{1,9}\[\S{0,40}\](?P<product>.{0,100}))?"
 )
-_NAME = re.compile(rf"\b(?P<name>{'|'.join(OPERATIONS)})_perf\b")
+_LABEL = re.compile(r"^(?:\[\d{1,9},\d{1,9}\]<std(?:out|err)>:|[ \t]{0,9}\d{1,6}:)[ \t]?", re.MULTILINE)
+"""The begin of lines that `mpirun --tag-output` and `srun --label` print."""
+
+_NAME = re.compile(rf"(?<![a-z])(?P<name>{'|'.join(OPERATIONS)})_perf\b")
 _OTHER = re.compile(r"\b(?P<name>[a-z_]{2,20})_perf\b")
-_PREFIX = 5  # size, count, type, redop, root; then the times out of place
+_FIRST_COLUMNS = ["size", "count"]
+_TIME = 5  # of a line without a header: after size, count, type, redop and root
 _MOST_BYTES, _MOST_US = 2**53, 1e12
 
 
@@ -98,7 +104,7 @@ class CollectiveTimes:
 
 def is_nccl_tests(text: str) -> bool:
     """Whether a text names ranks as nccl-tests do."""
-    return any(_RANK.match(line) for line in text.splitlines())
+    return any(_RANK.match(line) for line in _LABEL.sub("", text).splitlines())
 
 
 def read_collective_times(path: Path) -> CollectiveTimes:
@@ -111,7 +117,7 @@ def read_collective_times(path: Path) -> CollectiveTimes:
         InputError: the file is unreadable, or no such text; it does not say which collective or how many
             ranks; or a line of figures is malformed. Names file and line.
     """
-    text = read_text(path)
+    text = _LABEL.sub("", read_text(path))
     lines = text.splitlines()
     ranks = [match for line in lines if (match := _RANK.match(line))]
     if not ranks:
@@ -120,8 +126,10 @@ def read_collective_times(path: Path) -> CollectiveTimes:
         )
     if len(ranks) == 1:
         raise InputError(f"{path}: nccl-tests ran on one GPU; a collective needs at least 2 (-g 2)")
+    _check_one_run(path, ranks)
+    columns = next((words for line in lines if _is_header(words := line.lstrip("# ").split())), [])
     rows = [
-        _row(path, number, line.split())
+        _row(path, number, line.split(), columns)
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.lstrip().startswith("#") and line.split()[0].isdecimal()
     ]
@@ -139,10 +147,35 @@ def read_collective_times(path: Path) -> CollectiveTimes:
     )
 
 
-def _row(path: Path, number: int, cells: list[str]) -> tuple[float, float, float, float, str]:
-    """Size in bytes, time in us, algbw, busbw and redop of a line."""
+def _check_one_run(path: Path, ranks: list[re.Match[str]]) -> None:
+    if len({match["group"] or "0" for match in ranks}) > 1:
+        raise InputError(
+            f"{path}: its GPUs are split into groups, whose collectives run at the same time; run nccl-tests "
+            "without NCCL_TESTS_SPLIT"
+        )
+    numbers = [int(match["rank"]) for match in ranks]
+    twice = next((number for number, times in Counter(numbers).items() if times > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{path}: names rank {twice} twice; give the output of one run (nccl-tests built with MPI=1, "
+            "if several processes ran)"
+        )
+
+
+def _is_header(words: list[str]) -> bool:
+    return words[:2] == _FIRST_COLUMNS and "time" in words
+
+
+def _row(
+    path: Path, number: int, cells: list[str], columns: list[str]
+) -> tuple[float, float, float, float, str]:
+    """Size in bytes, time in us, algbw, busbw and redop of a line.
+
+    Cells count from the right, as older releases have no root, and none or an empty one for redop.
+    """
+    at = len(cells) - len(columns) + columns.index("time") if columns else _TIME
     try:
-        size, time, algorithm, bus = (float(cells[place]) for place in (0, _PREFIX, _PREFIX + 1, _PREFIX + 2))
+        size, time, algorithm, bus = (float(cells[place]) for place in (0, at, at + 1, at + 2))
     except (IndexError, ValueError):
         size = time = algorithm = bus = -1.0
     if not (0 <= size <= _MOST_BYTES and 0 < time <= _MOST_US and algorithm >= 0 and bus >= 0):
@@ -150,7 +183,7 @@ def _row(path: Path, number: int, cells: list[str]) -> tuple[float, float, float
             f"{path}, line {number}: '{excerpt(' '.join(cells))}' is not size, count, type, redop, root and "
             "then time, algbw and busbw, as nccl-tests print them"
         )
-    return size, time, algorithm, bus, cells[3]
+    return size, time, algorithm, bus, cells[3] if at > 3 else "none"
 
 
 def _operation(path: Path, text: str, ranks: int, rows: list[tuple[float, float, float, float, str]]) -> str:

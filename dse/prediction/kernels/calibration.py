@@ -15,11 +15,13 @@ from dse.base.tables import table as aligned_table
 from dse.base.texts import printable
 from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants
 from dse.inputs.accelerators.registry import found_file
+from dse.inputs.machines.facts import PRODUCT_TYPES
+from dse.inputs.machines.nccl_tests import read_collective_times
 from dse.prediction.kernels.constants_file import constants_text
 from dse.prediction.kernels.fits import LEAST_ROWS, PART_OF, KernelFit, fitted
 from dse.prediction.kernels.laws import cases
 from dse.prediction.kernels.machine import KernelMachine, type_of_system
-from dse.prediction.kernels.nccl_tests import hosts_of, read_nccl_tests
+from dse.prediction.kernels.nccl_tests import table_of_times
 from dse.prediction.kernels.step_shares import accelerator_text, own_efficiency
 from dse.prediction.kernels.tables import KernelTable, joined, read_table
 
@@ -87,7 +89,8 @@ def calibrate_kernels(
         InputError: a file cannot be read, or too few rows are of this type for any law.
     """
     tables = [_of_type(read_table(path), machine.name) for path in kernels]
-    collectives = [read_nccl_tests(path) for path in nccl]
+    outputs = [read_collective_times(path) for path in nccl]
+    collectives = [table_of_times(times) for times in outputs]
     merged = joined([table for table in (*tables, *collectives) if len(table)])
     found = [case for table in merged for case in cases(table)]
     constants, fits = fitted(machine, found)
@@ -98,9 +101,15 @@ def calibrate_kernels(
             "measure more shapes, or name the accelerator type of these rows"
         )
     notes = [
-        f"{path}: {len(hosts)} hosts; the law of collectives is that of one NVLink domain"
-        for path in nccl
-        if len(hosts := hosts_of(path)) > 1
+        f"{times.path}: {len(hosts)} hosts; the law of collectives is that of one NVLink domain"
+        for times in outputs
+        if len(hosts := set(times.hosts)) > 1
+    ]
+    notes += [
+        f"{times.path}: its GPUs are of type {times.accelerator}; the constants are written as those of "
+        f"{machine.name}"
+        for times in outputs
+        if times.accelerator and machine.name in PRODUCT_TYPES and times.accelerator != machine.name
     ]
     notes += [
         f"{each.law} {each.precision}".strip() + f": the rows hardly tell {', '.join(each.at_bound)}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dse.inputs.machines.nccl_tests import read_collective_times
+from dse.inputs.machines.nccl_tests import CollectiveTimes, read_collective_times
 from dse.prediction.kernels.tables import KernelTable
 
 
@@ -16,11 +16,15 @@ def read_nccl_tests(path: Path) -> KernelTable:
     Raises:
         InputError: as `dse.inputs.machines.nccl_tests.read_collective_times`.
     """
-    times = read_collective_times(path)
+    return table_of_times(read_collective_times(path))
+
+
+def table_of_times(times: CollectiveTimes) -> KernelTable:
+    """Return the rows of one output."""
     count = len(times.rows)
     return KernelTable(
         "nccl",
-        path,
+        times.path,
         {
             "op": np.array([times.operation] * count),
             "system": np.array([""] * count),
@@ -30,8 +34,3 @@ def read_nccl_tests(path: Path) -> KernelTable:
             "us": np.array([time for _, time in times.rows]),
         },
     )
-
-
-def hosts_of(path: Path) -> tuple[str, ...]:
-    """Return the hosts that the output of nccl-tests names, each once."""
-    return tuple(dict.fromkeys(read_collective_times(path).hosts))

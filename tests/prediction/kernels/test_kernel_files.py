@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,9 +99,37 @@ def test_a_reduction_is_told_from_its_two_bandwidths(tmp_path: Path) -> None:
     assert set(read_nccl_tests(tmp_path / "log.txt")["op"]) == {"all_reduce"}
 
 
+def _older_release(line: str) -> str:
+    """A line as nccl-tests without the column root print it, with an error for #wrong."""
+    cells = line.split()
+    if not cells or not cells[0].isdecimal():
+        return line.replace("redop    root", "redop").replace("#wrong", " error")
+    return "  ".join([*cells[:4], *cells[5:8], "4e-07", *cells[9:12], "N/A"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _older_release,
+        lambda line: _older_release(line).replace("half  sum", "half"),
+        lambda line: f"[1,0]<stdout>:{line}",
+        lambda line: f" 0: {line}",
+    ],
+)
+def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: Callable[[str], str]) -> None:
+    path = tmp_path / "h100_new_all_reduce_perf.log"
+    path.write_text("\n".join(map(change, OUTPUT.splitlines())))
+    table = read_nccl_tests(path)
+    assert set(table["op"]) == {"all_reduce"}
+    assert set(table["gpus"]) == {8.0}
+    assert table["us"][:3].tolist() == [15.59, 15.6, 15.68]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (OUTPUT + OUTPUT, "names rank 0 twice; give the output of one run"),
+        (OUTPUT.replace("Rank  7 Group  0", "Rank  0 Group  1"), "its GPUs are split into groups"),
         ("nothing\n", "no line begins with '#  Rank', which nccl-tests print for each GPU"),
         ("#  Rank  0 Group  0 Pid 1 on node-1 device 0 H100\n", "nccl-tests ran on one GPU"),
         (OUTPUT.split("#        (B)")[0], "has no line with a size and its time"),
@@ -182,6 +211,12 @@ def test_several_hosts_are_noted(tmp_path: Path) -> None:
         "note: all_reduce_perf.txt: 2 hosts; the law of collectives is that of one NVLink domain" in done.err
     )
     assert "note: nccl: the rows hardly tell share" in done.err
+
+
+def test_measured_gpus_of_another_type_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "all_reduce_perf.txt").write_text(OUTPUT.replace("H100 80GB HBM3", "A100-SXM4-80GB"))
+    done = run_ok("calibrate", "nccl=all_reduce_perf.txt", "accelerator=H100", cwd=tmp_path)
+    assert "its GPUs are of type a100_80; the constants are written as those of h100_sxm" in done.err
 
 
 @pytest.mark.parametrize(
