@@ -20,7 +20,7 @@ _RULES = (
     ("convolution", r"conv(?!ert)|wgrad|dgrad|fprop|winograd|im2col"),
     (
         "matmul",
-        r"gemm|gemv|matmul|cutlass|cublas|\bw?gmma|xmma|nvjet|einsum|linear|addmv|"
+        r"gemm|gemv|matmul|cutlass|cublas|\bcijk_|\bw?gmma|xmma|nvjet|einsum|linear|addmv|"
         r"(?:^|::|_|\b|add|spars)b?(?:add)?b?mm(?:backward|_|\b)|::dot\b",
     ),
     ("normalisation", r"norm|softmax|welford|var_mean"),

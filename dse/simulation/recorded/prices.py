@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dse.base.trace_nodes import TraceNode
 
 _GROUP = "1"
+_PRICED = frozenset({*COLLECTIVE_TYPES, "message"})
 _Key = tuple[str, int, tuple[int, ...]]
 
 
@@ -47,8 +48,9 @@ def with_prices(
     used = np.unique(step.communication[mask]).tolist()
     priced = [number for number in used if _has_price(step.communications[number])]
     if used and not priced:
-        kinds = ", ".join(sorted({step.communications[number].kind for number in used}))
-        raise InputError(f"system has no algorithm for any communication of the step: {kinds}")
+        found = {step.communications[number].kind for number in used}
+        lack = "the trace does not say the bytes of" if found & _PRICED else "system has no algorithm for"
+        raise InputError(f"{lack} any communication of the step: {', '.join(sorted(found))}")
     new, base = _Prices(system), None if base_system is None else _Prices(base_system)
     fixed = np.full(len(step.communications), -1.0)
     ratio = np.ones(len(step.communications))
@@ -107,7 +109,7 @@ class _Prices:
 
 
 def _has_price(communication: Communication) -> bool:
-    return communication.size_bytes > 0 and communication.kind in (*COLLECTIVE_TYPES, "message")
+    return communication.size_bytes > 0 and communication.kind in _PRICED
 
 
 def _directed(step: RecordedStep, communication: Communication) -> Communication:
@@ -144,7 +146,7 @@ def _nodes_of(communication: Communication, group: str | None) -> dict[int, Trac
 
 def _notes(step: RecordedStep, used: Sequence[int]) -> list[str]:
     kept = [step.communications[number].kind for number in used]
-    kept = [kind for kind in kept if kind not in COLLECTIVE_TYPES and kind != "message"]
+    kept = [kind for kind in kept if kind not in _PRICED]
     if not kept:
         return []
     kinds = ", ".join(f"{kept.count(kind)} {kind}" for kind in sorted(set(kept)))

@@ -323,6 +323,7 @@ def test_changes_name_what_differs() -> None:
         ("aten::addmm", "matmul"),
         ("autograd::engine::evaluate_function: BmmBackward0", "matmul"),
         ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm>", "matmul"),
+        ("Cijk_Ailk_Bljk_HHS_BH_MT256x128x32_MI16x16x16x1", "matmul"),
         ("aten::_scaled_dot_product_flash_attention", "attention"),
         ("aten::cudnn_convolution", "convolution"),
         ("NativeLayerNormBackward0", "normalisation"),

@@ -246,3 +246,83 @@ def test_work_in_an_optimizers_step_is_the_optimizers(tmp_path: Path, on_device:
     assert chosen == {"optimizer: vectorized" if on_device else "optimizer: aten::add_"}
     saved_ns = replayed(step).step_ns - replayed(step, Changes(speeds=Speeds(optimizer=2))).step_ns
     assert saved_ns == (0 if on_device else 15_000)  # nothing waits for the last kernel
+
+
+def test_times_of_files_count_from_their_base_times(tmp_path: Path) -> None:
+    for rank in range(2):
+        _, kineto = data_parallel(rank, late=50.0 * rank).write(tmp_path)
+        data = json.loads(kineto.read_text())
+        data["baseTimeNanoseconds"] = 1_727_746_522_000_000_000 + rank * 5_000_000
+        for event in data["traceEvents"]:
+            event["ts"] -= rank * 5_000
+        kineto.write_text(json.dumps(data))
+    step = read_recorded([tmp_path])
+    assert step.clocks_agree
+    assert replayed(step).waited_for_ns == {(0, 1): 50_000}
+    assert step.measured_ns.tolist() == [900_000, 900_000]
+
+
+def test_a_copy_of_hip_waits_as_a_synchronization(tmp_path: Path) -> None:
+    for rank in range(2):
+        for path in data_parallel(rank).write(tmp_path):
+            text = path.read_text().replace("cudaDeviceSynchronize", "hipMemcpyWithStream")
+            path.write_text(text.replace("cuda", "hip").replace('"hip_runtime"', '"cuda_runtime"'))
+    step = read_recorded([tmp_path])
+    wait = node(step, "hipMemcpyWithStream")
+    assert before(step, wait) == {"add", ALL_REDUCE}
+    assert step.duration_ns[wait] == 7_000
+
+
+def test_runtimes_of_other_devices_launch_kernels(tmp_path: Path) -> None:
+    _, kineto = data_parallel(0).write(tmp_path)
+    kineto.write_text(kineto.read_text().replace('"cuda_runtime"', '"xpu_runtime"'))
+    assert before(read_recorded([tmp_path]), node(read_recorded([tmp_path]), "gemm")) == {"cudaLaunchKernel"}
+
+
+def test_a_kernel_with_a_collectives_name_communicates_by_any_name(tmp_path: Path) -> None:
+    for rank in range(2):
+        made = data_parallel(rank)
+        for event in made.events:
+            if event["name"] == ALL_REDUCE:
+                event["name"] = "mscclKernel_Sum_float_LL"
+                event["args"] |= {"Collective name": "allreduce"}
+        made.write(tmp_path)
+    (communication,) = read_recorded([tmp_path]).communications
+    assert (communication.kind, communication.size_bytes) == ("all_reduce", 2000)
+
+
+@pytest.mark.parametrize(
+    ("said", "members"),
+    [({"Process Group Ranks": "[0, ...]", "Group size": 2}, [(0, 1)]), ({"Process Group Ranks": "[]"}, [])],
+)
+def test_a_group_without_ranks_is_all_of_them_by_its_size_or_unknown(
+    tmp_path: Path, said: dict[str, object], members: list[tuple[int, ...]]
+) -> None:
+    for rank in range(2):
+        made = data_parallel(rank)
+        for event in made.events:
+            if "Process Group Name" in event["args"]:
+                event["args"] |= {"Process Group Name": "undefined", **said}
+        made.write(tmp_path)
+    step = read_recorded([tmp_path])
+    assert [each.members for each in step.communications] == members
+    assert ("whose kind, peer or process group the trace does not say" in " ".join(step.notes)) != bool(
+        members
+    )
+
+
+def test_kernels_of_a_cuda_graph_without_bytes_are_noted(tmp_path: Path) -> None:
+    for rank in range(2):
+        made = Recording(rank, 2)
+        made.step(1, 0, 900)
+        made.host("aten::copy_", 5, 9)
+        made.runtime("cudaGraphLaunch", 10, 30, 5)
+        made.kernel("gemm", 40, 140, 5, "compute")
+        made.kernel(ALL_REDUCE, 141 + 10 * rank, 300, 5, "communication")
+        made.runtime("cudaStreamSynchronize", 31, 352, 6)
+        made.write(tmp_path)
+    step = read_recorded([tmp_path])
+    assert [(each.kind, each.size_bytes) for each in step.communications] == [("all_reduce", 0)]
+    assert "1 communication (all_reduce) of no bytes, or whose bytes the trace does not say" in " ".join(
+        step.notes
+    )

@@ -93,6 +93,8 @@ def test_kinds_without_an_algorithm_keep_their_times_and_are_named() -> None:
 def test_what_a_system_cannot_price_is_refused() -> None:
     with pytest.raises(InputError, match="no algorithm for any communication of the step: barrier"):
         changed(_collectives("barrier", size=0), Changes(system=RING))
+    with pytest.raises(InputError, match="not say the bytes of any communication of the step: all_reduce"):
+        changed(_collectives("all_reduce", size=0), Changes(system=RING))
     with pytest.raises(InputError, match="system has 4 NPUs; the step has 6 ranks"):
         changed(replace(two_ranks(), world_size=6), Changes(system=RING))
     with pytest.raises(InputError, match="base_system has 2 NPUs; the step has 4 ranks"):

@@ -40,6 +40,7 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
         (lambda d: d["traceEvents"][1].update(dur=1e300), r"traceEvents\[1\]\.dur is 1e\+300"),
         (lambda d: d["traceEvents"][1].update(tid=[]), r"traceEvents\[1\]\.tid is \[\]"),
         (lambda d: d["traceEvents"][1].update(name=None), r"traceEvents\[1\] has no name"),
+        (lambda d: d.update(baseTimeNanoseconds=1.5), r"baseTimeNanoseconds is 1\.5; it must be a time in"),
         (lambda d: d["distributedInfo"].update(rank=1), r"rank 1 of 1; the rank must be from 0"),
         (lambda d: d["distributedInfo"].update(world_size=10**9), r"at most 1048576"),
         (

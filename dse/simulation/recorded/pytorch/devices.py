@@ -11,7 +11,11 @@ from dse.simulation.recorded.pytorch.nodes import UPDATE, RankNodes
 from dse.simulation.recorded.pytorch.works import Work, kind_of
 from dse.simulation.recorded.step import NodeKind
 
-_SYNCHRONIZE, _COPY = "Synchronize", "cudaMemcpy"
+_SYNCHRONIZE = "Synchronize"
+_COPIES = frozenset({"cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream"})
+"""Calls that return when the copy is done, as those that synchronize."""
+
+_COLLECTIVE = "Collective name"
 _LEAST_QUEUE_NS = 10_000
 _MOST_HANDOVER_NS = 20_000
 """Between the end of a kernel and the begin of one on another stream that waited for its event."""
@@ -31,10 +35,11 @@ def add_devices(
     device: Sequence[DeviceEvent],
     launches: Mapping[Hashable, int],
     trace: ExecutionTrace,
+    world_size: int,
 ) -> tuple[list[Work], int]:
     """Add the kernels that a step launched; return those that communicate, and how many have no launch.
 
-    `launches` are the events of the host by correlation.
+    `launches` are the events of the host by correlation, `world_size` the number of ranks.
     """
     works, lost, rows = [], 0, list[tuple[int, int, int]]()
     last: dict[str, int] = {}
@@ -47,14 +52,14 @@ def add_devices(
         begin = kernel.begin_ns
         if kernel.stream in last:
             begin = max(begin, nodes.end[last[kernel.stream]])
-        communicates = "nccl" in kernel.name.lower()
+        communicates = "nccl" in kernel.name.lower() or _COLLECTIVE in kernel.args
         name = kernel.name if communicates or not nodes.updates(call) else UPDATE + kernel.name
         row = nodes.add(name, NodeKind.KERNEL, lane, begin, kernel.end_ns)
         launcher = nodes.launched_by(call, host.thread[call], begin)
         if launcher >= 0:
             nodes.add_before(row, launcher)
         if communicates:
-            works.append(_work(kernel, row, call, nodes, host, trace))
+            works.append(_work(kernel, row, call, nodes, host, trace, world_size))
         previous = last.get(kernel.stream, -1)
         _add_handover(
             nodes, row, previous, host.end_ns[call], [at for s, at in last.items() if s != kernel.stream]
@@ -98,7 +103,7 @@ def _add_synchronizations(
     at = 0
     for event in sorted(nodes.event_rows, key=lambda event: host.begin_ns[event]):
         name, row = host.name[event], nodes.event_rows[event][1] - 1
-        if not (name.endswith(_SYNCHRONIZE) or name == _COPY) or row < nodes.event_rows[event][0]:
+        if not (name.endswith(_SYNCHRONIZE) or name in _COPIES) or row < nodes.event_rows[event][0]:
             continue
         while at < len(launched) and launched[at][0] <= host.begin_ns[event]:
             lanes[nodes.lane[launched[at][1]]] = launched[at][1]
@@ -111,13 +116,19 @@ def _add_synchronizations(
 
 
 def _work(
-    kernel: DeviceEvent, row: int, call: int, nodes: RankNodes, host: HostEvents, trace: ExecutionTrace
+    kernel: DeviceEvent,
+    row: int,
+    call: int,
+    nodes: RankNodes,
+    host: HostEvents,
+    trace: ExecutionTrace,
+    world_size: int,
 ) -> Work:
     outer = call
     while outer >= 0 and host.name[outer] != PARAMETERS:
         outer = nodes.parent.get(outer, -1)
     facts = _Facts(kernel.args, host.args[outer] if outer >= 0 else {}, trace, host.record_function[outer])
-    name = facts.text("Collective name", "collective_name")
+    name = facts.text(_COLLECTIVE, "collective_name")
     kind = kind_of(name) or kind_of(kernel.name)
     peer = facts.number("Dst Rank" if kind == "send" else "Src Rank", "")
     size = facts.number("In msg nelems", "in_msg_nelems")
@@ -137,7 +148,7 @@ def _work(
         row=row,
         is_device=True,
         name=kernel.name,
-        members=facts.ranks(),
+        members=facts.ranks(world_size),
     )
 
 
@@ -164,11 +175,14 @@ class _Facts:
         value = self.get(key, attribute)
         return value if type(value) is int and 0 <= value < 2**56 else -1
 
-    def ranks(self) -> tuple[int, ...]:
+    def ranks(self, world_size: int) -> tuple[int, ...]:
+        """The ranks of the group; none where only the first ones are said, unless the group has all."""
         value = self.get("Process Group Ranks", "")
         text = value if isinstance(value, str) else ""
         words = text.strip("[] ").split(",") if "..." not in text else []
         numbers = [
             int(word) for word in words if word.strip().isascii() and word.strip().isdigit() and len(word) < 9
         ]
-        return tuple(numbers) if numbers and len(numbers) == len(words) else ()
+        if numbers and len(numbers) == len(words):
+            return tuple(numbers)
+        return tuple(range(world_size)) if self.number("Group size", "pg_size") == world_size else ()

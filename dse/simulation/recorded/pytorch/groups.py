@@ -39,6 +39,7 @@ def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) ->
     found = [match for name in used for match in match_collectives(ranks, name, groups[name].ranks)]
     found += match_messages(ranks)
     _note_unmatched(found, {rank.rank for rank in ranks}, notes)
+    _note_sizes(found, notes)
     _check_sizes(found, notes, is_certain=len(groups) == 1 or not unnamed)
     return found
 
@@ -132,6 +133,16 @@ def _note_unmatched(found: Sequence[Match], recorded: set[int], notes: list[str]
         notes.append(
             f"{counted(len(alone), 'communication')} ({', '.join(kinds)}) found on some of their recorded "
             "ranks only: they wait for the ranks that have them"
+        )
+
+
+def _note_sizes(found: Sequence[Match], notes: list[str]) -> None:
+    unknown = [match for match in found if match.size_bytes == 0 and match.kind != "barrier"]
+    if unknown:
+        kinds = sorted({match.kind for match in unknown})
+        notes.append(
+            f"{counted(len(unknown), 'communication')} ({', '.join(kinds)}) of no bytes, or whose bytes the "
+            "trace does not say, as in CUDA graphs: other links leave their times as they are"
         )
 
 

@@ -13,11 +13,14 @@ from dse.base.texts import excerpt
 from dse.simulation.recorded.pytorch.execution_trace import MOST_RANKS, Group, groups_of
 from dse.simulation.recorded.pytorch.sources import load_object
 
-_HOST = frozenset({"cpu_op", "cuda_runtime", "cuda_driver", "privateuse1_runtime"})
+_HOST = ("cpu_op", "_runtime", "_driver")
+"""Ends of categories of the host: runtimes and drivers have the names of their devices, as cuda_runtime."""
+
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _OPTIMIZER_STEP = "Optimizer.step#"
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})", re.ASCII)
-_MOST_US = 2.0**62 / 1000
+_MOST_US = 2.0**61 / 1000
+_MOST_BASE_NS = 2**62
 
 
 class Step(NamedTuple):
@@ -70,6 +73,7 @@ class KinetoTrace:
     steps: dict[int, Step]
     threads: dict[int, str]
     updates: list[tuple[int, int, int]] = field(default_factory=list)
+    base_ns: int = 0
 
 
 def read_kineto(path: Path) -> KinetoTrace:
@@ -86,7 +90,7 @@ def read_kineto(path: Path) -> KinetoTrace:
     host_name = content.get("host_name")
     trace = KinetoTrace(
         path, rank, world_size, host_name if isinstance(host_name, str) else "", -1, groups, HostEvents(),
-        HostEvents(), [], {}, {},
+        HostEvents(), [], {}, {}, base_ns=_base_ns(content, path),
     )  # fmt: skip
     for number, event in enumerate(events):
         if not isinstance(event, dict):
@@ -109,18 +113,18 @@ def _add(trace: KinetoTrace, event: dict[str, Any], number: int) -> None:
         args = {}
     if not isinstance(name, str) or not isinstance(category, str):
         raise InputError(f"{trace.path}: traceEvents[{number}] has no name or no category (cat)")
-    if category in _HOST:
+    if category.endswith(_HOST):
         _add_host(trace, trace.host, event, args, number)
     elif category == "user_annotation":
         if name.startswith("gloo:"):
             _add_host(trace, trace.works, event, args, number)
         elif name.startswith(_OPTIMIZER_STEP):
-            trace.updates.append((_thread(event, trace.path, number), *_times(event, trace.path, number)))
+            trace.updates.append((_thread(event, trace.path, number), *_times(event, trace, number)))
         elif found := _STEP.fullmatch(name):
-            begin, end = _times(event, trace.path, number)
+            begin, end = _times(event, trace, number)
             trace.steps[int(found[1])] = Step(_thread(event, trace.path, number), begin, end)
     elif category in _DEVICE:
-        begin, end = _times(event, trace.path, number)
+        begin, end = _times(event, trace, number)
         stream = f"device {excerpt(event.get('pid'), 20)} stream {excerpt(event.get('tid'), 20)}"
         trace.device.append(DeviceEvent(name, stream, begin, end, args.get("correlation"), args))
 
@@ -128,7 +132,7 @@ def _add(trace: KinetoTrace, event: dict[str, Any], number: int) -> None:
 def _add_host(
     trace: KinetoTrace, rows: HostEvents, event: dict[str, Any], args: dict[str, Any], number: int
 ) -> None:
-    begin, end = _times(event, trace.path, number)
+    begin, end = _times(event, trace, number)
     call = args.get("Record function id")
     rows.name.append(event["name"])
     rows.thread.append(_thread(event, trace.path, number))
@@ -140,16 +144,26 @@ def _add_host(
         trace.pid = event["pid"]
 
 
-def _times(event: dict[str, Any], path: Path, number: int) -> tuple[int, int]:
+def _base_ns(content: Mapping[str, Any], path: Path) -> int:
+    """Return the time from which all `ts` of a file count; 0 where it does not say."""
+    base = content.get("baseTimeNanoseconds", 0)
+    if type(base) is not int or not 0 <= base < _MOST_BASE_NS:
+        raise InputError(
+            f"{path}: baseTimeNanoseconds is {excerpt(base)}; it must be a time in whole ns, from 0"
+        )
+    return base
+
+
+def _times(event: dict[str, Any], trace: KinetoTrace, number: int) -> tuple[int, int]:
     """Return begin and end in ns; `ts` and `dur` are µs with fractions."""
     begin: Any = event.get("ts")
     duration: Any = event.get("dur", 0)
     for key, value, least in (("ts", begin, -_MOST_US), ("dur", duration, 0.0)):
         if type(value) not in (int, float) or not least <= value < _MOST_US:
             raise InputError(
-                f"{path}: traceEvents[{number}].{key} is {excerpt(value)}; it must be a time in µs"
+                f"{trace.path}: traceEvents[{number}].{key} is {excerpt(value)}; it must be a time in µs"
             )
-    at = round(begin * 1000)
+    at = trace.base_ns + round(begin * 1000)
     return at, at + round(duration * 1000)
 
 

@@ -61,14 +61,21 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
             "is seen to wait"
         )
     nodes.name_updates(event for event in own if updates.hold(host.thread[event], host.begin_ns[event]))
+    groups = {group.name: group for group in (*kineto.groups, *trace.groups)}
     if kineto.device:
         launches: dict[Hashable, int] = {}
         for event in own:
             correlation = host.args[event].get("correlation")
             if type(correlation) is int:
                 launches[correlation] = event
-        kernels, lost = add_devices(nodes, host, kineto.device, launches, trace)
-        known = [work for work in kernels if work.kind and (not work.is_message or work.peer >= 0)]
+        kernels, lost = add_devices(nodes, host, kineto.device, launches, trace, kineto.world_size)
+        known = [
+            work
+            for work in kernels
+            if work.kind
+            and (not work.is_message or work.peer >= 0)
+            and (not work.group or work.members or work.group in groups)
+        ]
         _note_unknown(kernels, known, kineto.rank, notes)
         works = works + known
         if lost:
@@ -80,7 +87,6 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
             f"{counted(without_work, 'communication')} of rank {kineto.rank} issued without any work of "
             "gloo: taken as work of the host"
         )
-    groups = {group.name: group for group in (*kineto.groups, *trace.groups)}
     return RecordedRank(kineto.rank, kineto.host_name, step, nodes, works, tuple(groups.values()), notes)
 
 
@@ -88,8 +94,9 @@ def _note_unknown(works: list[Work], known: list[Work], rank: int, notes: list[s
     if len(works) > len(known):
         names = ", ".join(sorted({excerpt(work.name) for work in works if work not in known})[:3])
         notes.append(
-            f"{counted(len(works) - len(known), 'communication')} of rank {rank} ({names}) whose kind or "
-            "peer the trace does not say: replayed as they were, without waiting for other ranks"
+            f"{counted(len(works) - len(known), 'communication')} of rank {rank} ({names}) whose kind, "
+            "peer or process group the trace does not say: replayed as they were, without waiting for other "
+            "ranks"
         )
 
 

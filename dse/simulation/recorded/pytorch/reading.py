@@ -121,8 +121,8 @@ def _clocks_agree(ranks: Sequence[RecordedRank], timely: Mapping[bool, int], not
     reason = (
         f"the ranks ran on {len(hosts)} hosts"
         if len(hosts) > 1
-        else f"{timely[False]} collectives ended on a rank before they began on another one: are all files "
-        "of one run?"
+        else f"{counted(timely[False], 'collective')} ended on a rank before another one began: are all "
+        "files of one run?"
     )
     notes.append(
         f"clocks of the ranks cannot be compared ({reason}): a communication takes the least time that "
