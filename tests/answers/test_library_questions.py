@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import json
+import pickle
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
+from dse.base.settings.keywords import words_of
 
 QUESTIONS = (
     dse.sweep_study,
@@ -37,6 +40,31 @@ def chain(tmp_path: Path) -> Path:
     path = tmp_path / "chain.json"
     path.write_text(json.dumps(graph))
     return path
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda _: dse.predict_step(system="dgx_h100", model="llama3_8b", strategy={"dp": 8, "tp": 8}),
+        lambda _: dse.synthesize_collective(**TORUS),
+        lambda _: dse.plan_training(["model.seq_len=4096"], cluster="a100_v100", model="llama3_8b", gbs=64),
+        lambda chain: dse.partition_graph(graph=chain, devices=2),
+    ],
+)
+def test_answers_go_to_other_processes(ask: Callable[[Path], Any], chain: Path) -> None:
+    answer = ask(chain)
+    again = pickle.loads(pickle.dumps(answer))
+    assert again.text() == answer.text()
+    assert again.to_pandas().equals(answer.to_pandas())
+
+
+@pytest.mark.parametrize("number", [np.int64(8), np.float32(8), np.array(8), 8.0])
+def test_values_of_numpy_are_those_of_python(number: Any) -> None:
+    strategy = {"dp": number, "tp": 8, "sequence_parallel": np.bool_(True)}
+    step = dse.predict_step(system="dgx_h100", model="llama3_8b", strategy=strategy)
+    plain = {"dp": 8, "tp": 8, "sequence_parallel": True}
+    assert step.text() == dse.predict_step(system="dgx_h100", model="llama3_8b", strategy=plain).text()
+    assert words_of("f", [], {"space": {"tp": np.array([1, 2])}}) == ["space.tp=[1,2]"]
 
 
 LONG = "a" * 300

@@ -16,6 +16,7 @@ Value: TypeAlias = Union[
 ]
 """A value of a key: a text as on the command line, or the Python value that it means; None leaves it out."""
 
+_MOST_WHOLE = 2**53
 _KINDS = "a text, a number, True or False, a path, a list or a mapping"
 
 
@@ -65,9 +66,11 @@ def _words(
 
 
 def _plain(value: Any) -> Any:
-    """The fields of a record, and other values as they are."""
-    is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    return dataclasses.asdict(value) if is_record else value
+    """The fields of a record, the Python values of numpy and pandas, and other values as they are."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    is_foreign = hasattr(value, "dtype") and callable(getattr(value, "tolist", None))
+    return value.tolist() if is_foreign else value
 
 
 def _text(function: str, key: str, value: Any) -> str:
@@ -79,7 +82,8 @@ def _text(function: str, key: str, value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, Real):
-        return repr(float(value))
+        number = float(value)  # pandas makes whole numbers of a column with gaps floating-point ones
+        return str(int(number)) if number.is_integer() and abs(number) < _MOST_WHOLE else repr(number)
     if isinstance(value, os.PathLike):
         return os.fsdecode(value)
     if isinstance(value, Mapping):

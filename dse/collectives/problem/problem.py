@@ -168,6 +168,10 @@ class Problem:
         collective = self.collective.renamed(MIRRORED[self.collective.kind])
         return replace(self, graph=self.graph.transposed, collective=collective)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the engine's form, which is made again where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "native"}
+
     @cached_property
     def native(self) -> solvers.CollectiveProblem:
         """The problem as the engine's searches take it; only of collectives that do not reduce."""
