@@ -210,8 +210,8 @@ def _config(
         return compose_config(words_of(function, overrides, keys), command=command)
     if not isinstance(config, Config):
         raise InputError(
-            f"{function} got {described(config)}; it takes a configuration, such as {_CONFIGURATION}, or keys, "
-            'such as overrides=["model=tiny"]'
+            f"{function} got {described(config)}; it takes a configuration, such as {_CONFIGURATION}, or "
+            'keys, such as overrides=["model=tiny"]'
         )
     if overrides or keys:
         raise InputError(f"{function}: a configuration has all of its keys; leave the others out")

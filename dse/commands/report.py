@@ -43,7 +43,7 @@ COMMAND = CommandLine(
     options={
         "--output": Option(
             "the page (default: beside the study, results/<study>.html; with --live "
-            "results/<study>-explorer.html)",
+            "results/<study>-live.html)",
             "FILE",
             "-o",
         ),
@@ -65,7 +65,7 @@ def main(arguments: Arguments) -> int:
     asked = asked_cap(arguments)
     title = arguments.values.get("title")
     limit = whole(arguments.values, "max_points", DEFAULT_MAX_POINTS, least=1, most=10**9)
-    ending = "-explorer.html" if live else ".html"
+    ending = "-live.html" if live else ".html"
     output = Path(arguments.options["--output"]) if "--output" in arguments.options else beside(study, ending)
     check_output(output, "--output")
     if live:

@@ -192,9 +192,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_engine
 def test_a_report_is_live_with_the_rows_of_its_study(folder: Path) -> None:
     done = run_ok("report", "results/small", "--live", "title=A <small> one", cwd=folder)
-    page = folder / "results" / "small-explorer.html"
+    page = folder / "results" / "small-live.html"  # dse explore has small-explorer.html
     assert done.err == ""
-    assert done.out.startswith("results/small-explorer.html: ")
+    assert done.out.startswith("results/small-live.html: ")
     assert page.stat().st_size <= LIMIT_BYTES
     data = data_of(page)
     assert (data["live"], data["study"], data["title"]) == (True, "small", "A <small> one")
