@@ -18,7 +18,8 @@ from dse.base.records import hints_of, without_none
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 
-_TRUE, _FALSE = ("1", "true", "yes"), ("0", "false", "no")
+_TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+_SEPARATORS = ",;\t"
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,13 @@ def unread_notes(paths: Sequence[Path]) -> list[str]:
     notes = []
     for path in paths:
         header = next(map(_cells, _records(path)), [])
-        if names := [excerpt(name) for name in header if name not in COLUMNS]:
+        if names := [excerpt(name) or "without a name" for name in header if name not in COLUMNS]:
             notes.append(f"{path}: no figure depends on the columns {excerpt(', '.join(names), 300)}")
     return notes
 
 
 def read_rows(path: Path) -> list[MeasuredRow]:
-    """Return the rows of a CSV file, in its order; a row without `source` gets the name of the file.
+    """Return the rows of a CSV file, also with ; or tabs, in its order; a row without `source` gets the name of the file.
 
     Columns may stand in any order, and those that are not required may be absent. Columns of other names are
     passed over (`unread_notes`), unless one may be a misspelt column. A row without an id has its line.
@@ -214,7 +215,9 @@ def read_tables(paths: Sequence[Path]) -> list[MeasuredRow]:
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each record that is not blank, with the line on which it begins."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    text = read_text(path)
+    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)  # the first one where none occurs
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     line = 1
     try:
         for cells in reader:

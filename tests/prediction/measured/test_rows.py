@@ -115,6 +115,15 @@ def test_columns_that_no_figure_depends_on_are_passed_over_and_named(tmp_path: P
     assert unread_notes([path]) == [f"{path}: no figure depends on the columns operator, weather"]
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_tables_of_spreadsheets_and_pandas_are_read(tmp_path: Path, separator: str) -> None:
+    lines = [f",{HEADER},gated,sp", f"0,{LINE},1.0,0.0"]
+    path = table(tmp_path, *[line.replace(",", separator) for line in lines])
+    (row,) = read_rows(path)
+    assert (row.iter_s, row.gated, row.sp) == (1.42, True, False)
+    assert unread_notes([path]) == [f"{path}: no figure depends on the columns without a name"]
+
+
 def test_what_no_prediction_models_is_listed_where_a_row_says_it() -> None:
     row = MeasuredRow("a", 48, 6144, 64, 2048, "A100", 8, 4, 1.42, cuda_graph="none", dispatcher="alltoall")
     assert unmodelled(row) == {}
