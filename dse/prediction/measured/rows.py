@@ -156,8 +156,9 @@ def unread_notes(paths: Sequence[Path]) -> list[str]:
 
 
 def read_rows(path: Path) -> list[MeasuredRow]:
-    """Return the rows of a CSV file, also with ; or tabs, in its order; a row without `source` gets the name of the file.
+    """Return the rows of a CSV file, in its order; a row without `source` gets the name of the file.
 
+    Cells stand between commas, semicolons or tabs, whichever the header has.
     Columns may stand in any order, and those that are not required may be absent. Columns of other names are
     passed over (`unread_notes`), unless one may be a misspelt column. A row without an id has its line.
 

@@ -56,10 +56,9 @@ def document_of_command(
         InputError: an option is unknown or lacks a value that matters, or the framework is unclear.
     """
     if words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
-        launch = launch_of(words, where, slurm)
+        launch = launch_of(words, where, slurm, environment)
     else:
-        launch = Launch(words=list(words))
-    launch.environment = {**(environment or {}), **launch.environment}
+        launch = Launch(words=list(words), environment=dict(environment or {}))
     launch.words = _with_environment(launch)
     if launch.npus is None:
         launch.npus = launch_npus(launch.environment)

@@ -70,13 +70,19 @@ def is_launched(words: Sequence[str]) -> bool:
     return name in LAUNCHERS or bool(_PYTHON.fullmatch(name)) or name.endswith((".py", ".sh"))
 
 
-def launch_of(words: Sequence[str], where: str, slurm: Mapping[str, int] | None = None) -> Launch:
+def launch_of(
+    words: Sequence[str],
+    where: str,
+    slurm: Mapping[str, int] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Launch:
     """Part a command into launchers, program and the program's words.
 
     Args:
         words: of the command.
         where: how messages call it.
         slurm: counts that a script asks for, as `slurm_counts` returns them.
+        environment: variables set for the command; the launch gets them too.
 
     Raises:
         InputError: no program follows the launcher; an option lacks its value.
@@ -91,6 +97,7 @@ def launch_of(words: Sequence[str], where: str, slurm: Mapping[str, int] | None 
         name = PurePosixPath(rest[0]).name
         if not _step(launch, name, rest, where):
             break
+    launch.environment = {**(environment or {}), **launch.environment}
     launch.npus = _npus(launch, slurm or {})
     return launch
 
@@ -184,12 +191,21 @@ def _count(options: Mapping[str, str], names: Sequence[str]) -> int | None:
     return None
 
 
+def _torchrun_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The options that variables give to torchrun: PET_NNODES is --nnodes."""
+    names = [name for side in _COUNTS["torchrun"] for name in side]
+    variables = {name: "PET" + name[1:].replace("-", "_").upper() for name in names}
+    return {name: environment[known] for name, known in variables.items() if known in environment}
+
+
 def _npus(launch: Launch, slurm: Mapping[str, int]) -> int | None:
     own = launch.options.get("srun", {})
     nodes = _count(own, _COUNTS["srun"][0]) or slurm.get("nodes")
     per_node = _count(own, _COUNTS["srun"][1]) or slurm.get("gpus-per-node") or slurm.get("ntasks-per-node")
     kind = launch.launcher
     options = launch.options.get(kind, {})
+    if kind == "torchrun":
+        options = {**_torchrun_variables(launch.environment), **options}
     if kind == "accelerate":
         return _count(options, ["--num-processes"])
     if kind == "mpirun":

@@ -27,7 +27,8 @@ class Manifest(NamedTuple):
 def read_manifest(text: str, where: str) -> Manifest | None:
     """Return what the first container with a command runs; None for a text that is no manifest.
 
-    A script of a ConfigMap that the command names stands for it.
+    A script of a ConfigMap that the command names stands for it. The variables include those that Kubeflow
+    sets for torchrun, from the numbers of pods and processes of the job.
 
     Raises:
         InputError: the YAML is malformed, or no container has a command.
@@ -45,13 +46,13 @@ def read_manifest(text: str, where: str) -> Manifest | None:
         for name, body in _items(document.get("data"))
         if isinstance(body, str)
     }
-    for container in _containers(documents):
+    for container, surroundings in _jobs(documents):
         words = [str(word) for key in ("command", "args") for word in _list(container.get(key))]
         if not words:
             continue
         name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
         script = scripts[name] if name else shlex.join(words)
-        return Manifest(script, name or "command", dict(_environment(container)))
+        return Manifest(script, name or "command", {**surroundings, **dict(_environment(container))})
     raise InputError(f"{where}: is a manifest in which no container has a command; write what it runs")
 
 
@@ -64,6 +65,42 @@ def _parts(text: str) -> Iterator[str]:
             yield "\n" * line + part
         line += part.count("\n")
         end = found.end() if found else end
+
+
+def _jobs(documents: list[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
+    """Yield each container with the variables that the operator of its job sets."""
+    for document in documents:
+        kind, spec = (dict(_items(document)).get(key) for key in ("kind", "spec"))
+        spec = dict(_items(spec))
+        if kind == "TrainJob":
+            trainer = dict(_items(spec.get("trainer")))
+            per_node = trainer.get("numProcPerNode", _gpus(trainer.get("resourcesPerNode")))
+            yield trainer, _torchrun(trainer.get("numNodes"), per_node)
+        replicas = [dict(_items(each)) for _, each in _items(spec.get("pytorchReplicaSpecs"))]
+        pods = [each.get("replicas", 1) for each in replicas]
+        for container in _containers(document):
+            if not pods or kind != "PyTorchJob":
+                yield container, {}
+                continue
+            nodes = sum(pods) if all(type(count) is int for count in pods) else None
+            each = spec.get("nprocPerNode")
+            own = _torchrun(nodes, each if each is not None else _gpus(container.get("resources")))
+            processes = int(str(each)) if str(each).isdecimal() else 1
+            yield container, own if nodes is None else {**own, "WORLD_SIZE": str(nodes * processes)}
+
+
+def _torchrun(nodes: Any, per_node: Any) -> dict[str, str]:
+    """The variables that take the place of torchrun's --nnodes and --nproc-per-node."""
+    return {"PET_NNODES": str(nodes), "PET_NPROC_PER_NODE": str(per_node)}
+
+
+def _gpus(resources: Any) -> Any:
+    """How many accelerators a container asks for; None if it does not say."""
+    for kind in ("limits", "requests"):
+        for name, count in _items(dict(_items(resources)).get(kind)):
+            if str(name).endswith("/gpu"):
+                return count
+    return None
 
 
 def _containers(data: Any) -> Iterator[Mapping[str, Any]]:

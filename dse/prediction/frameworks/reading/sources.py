@@ -147,7 +147,7 @@ def _script(
         where=f"{where}: line {command.line}",
         folder=path.parent,
         slurm=slurm,
-        environment=command.environment,
+        environment={**given, **command.environment},
     )
     several = f"launches {len(script.commands)} programs; the one of line {command.line} is read"
     notes = (*script.notes, *([several] if len(script.commands) > 1 else []), *found.notes)

@@ -89,3 +89,55 @@ def test_a_manifest_without_a_command_is_refused(tmp_path: Path) -> None:
 def test_yaml_of_a_framework_is_no_manifest(tmp_path: Path) -> None:
     text = "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n"
     assert read(tmp_path, text).framework == "accelerate"
+
+
+REPLICATED = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+spec:
+  {each}
+  pytorchReplicaSpecs:
+    Master: {{replicas: 1, template: {{spec: {{containers: [{container}]}}}}}}
+    Worker: {{replicas: 3, template: {{spec: {{containers: [{container}]}}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "each", "npus"),
+    [
+        ("torchrun", 'nprocPerNode: "4"', 16),
+        ("torchrun", "runPolicy: {}", 32),
+        ("torchrun", "nprocPerNode: auto", None),
+        ("torchrun, --nnodes, 2, --nproc-per-node, 2", "nprocPerNode: 8", 4),
+        ("python", "runPolicy: {}", 4),
+    ],
+)
+def test_the_pods_of_a_job_give_torchrun_its_counts(
+    command: str, each: str, npus: int | None, tmp_path: Path
+) -> None:
+    words = f"{command}, pretrain_gpt.py, --num-layers, 32"
+    pod = f"{{command: [{words}], resources: {{limits: {{nvidia.com/gpu: 8}}}}}}"
+    text = REPLICATED.format(each=each, container=pod)
+    assert read(tmp_path, text).npus == npus
+
+
+@pytest.mark.parametrize(("nodes", "npus"), [("numNodes: 4", 32), ("env: []", None)])
+def test_the_trainer_of_a_train_job_is_its_container(nodes: str, npus: int | None, tmp_path: Path) -> None:
+    text = f"""apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+spec:
+  trainer:
+    {nodes}
+    command: [torchrun, pretrain_gpt.py]
+    args: [--num-layers, 32]
+    resourcesPerNode: {{limits: {{nvidia.com/gpu: 8}}}}
+"""
+    document = read(tmp_path, text)
+    assert (document.settings, document.npus) == ({"--num-layers": 32}, npus)
+
+
+def test_variables_take_the_place_of_options_of_torchrun(tmp_path: Path) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text("export PET_NNODES=4\nPET_NPROC_PER_NODE=8 torchrun pretrain_gpt.py --num-layers 32\n")
+    assert read_document([str(path)]).npus == 32
+    path.write_text("export PET_NNODES=1:4\ntorchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 32\n")
+    assert read_document([str(path)]).npus is None
