@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.missing import missing_in, readable
+from dse.prediction.frameworks.reading.shell_slurm import gpus_per_node
 
 _LAUNCHER_NAMES = "srun mpirun mpiexec torchrun accelerate deepspeed python bash"
 _PREFIXES = frozenset(["command", "env", "exec", "nice", "nohup", "stdbuf", "time"])
@@ -67,7 +68,9 @@ class Launch:
 def is_launched(words: Sequence[str]) -> bool:
     """Whether a command is of a launcher, of Python, or of a script by its path."""
     name = PurePosixPath(words[0]).name
-    return name in LAUNCHERS or bool(_PYTHON.fullmatch(name)) or name.endswith((".py", ".sh"))
+    return (
+        name in LAUNCHERS or name in _SHELLS or bool(_PYTHON.fullmatch(name)) or name.endswith((".py", ".sh"))
+    )
 
 
 def launch_of(
@@ -201,8 +204,9 @@ def _torchrun_variables(environment: Mapping[str, str]) -> dict[str, str]:
 def _npus(launch: Launch, slurm: Mapping[str, int]) -> int | None:
     own = launch.options.get("srun", {})
     nodes = _count(own, _COUNTS["srun"][0]) or slurm.get("nodes")
-    per_node = _count(own, _COUNTS["srun"][1]) or slurm.get("gpus-per-node") or slurm.get("ntasks-per-node")
     kind = launch.launcher
+    of_node = gpus_per_node(slurm) if kind in _COUNTS else slurm.get("gpus-per-node")
+    per_node = _count(own, _COUNTS["srun"][1]) or of_node or slurm.get("ntasks-per-node")
     options = launch.options.get(kind, {})
     if kind == "torchrun":
         options = {**_torchrun_variables(launch.environment), **options}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.plain_data import yaml_data
+from dse.prediction.frameworks.reading.launchers import is_launched
 
 _MANIFEST = re.compile(r"^apiVersion:", re.MULTILINE)
 _BREAK = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
@@ -25,7 +26,7 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(text: str, where: str) -> Manifest | None:
-    """Return what the first container with a command runs; None for a text that is no manifest.
+    """Return what the first container runs that starts a program; None for a text that is no manifest.
 
     A script of a ConfigMap that the command names stands for it. The variables include those that Kubeflow
     sets for torchrun, from the numbers of pods and processes of the job.
@@ -38,7 +39,7 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     parts = list(_parts(text))
     if len(parts) > _MOST_PARTS:
         raise InputError(f"{where}: has {len(parts)} documents; at most {_MOST_PARTS} of a manifest are read")
-    documents = [yaml_data(part, where, _MOST_NODES) for part in parts]
+    documents = [one for part in parts for one in _objects(yaml_data(part, where, _MOST_NODES))]
     scripts = {
         str(name): body
         for document in documents
@@ -46,14 +47,16 @@ def read_manifest(text: str, where: str) -> Manifest | None:
         for name, body in _items(document.get("data"))
         if isinstance(body, str)
     }
-    for container, surroundings in _jobs(documents):
-        words = [str(word) for key in ("command", "args") for word in _list(container.get(key))]
-        if not words:
-            continue
-        name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
-        script = scripts[name] if name else shlex.join(words)
-        return Manifest(script, name or "command", {**surroundings, **dict(_environment(container))})
-    raise InputError(f"{where}: is a manifest in which no container has a command; write what it runs")
+    found = [
+        (words, {**surroundings, **dict(_environment(container))})
+        for container, surroundings in _jobs(documents)
+        if (words := [str(word) for key in ("command", "args") for word in _list(container.get(key))])
+    ]
+    if not found:
+        raise InputError(f"{where}: is a manifest in which no container has a command; write what it runs")
+    words, environment = min(found, key=lambda each: not is_launched(each[0]))  # the first of them
+    name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
+    return Manifest(scripts[name] if name else shlex.join(words), name or "command", environment)
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -65,6 +68,12 @@ def _parts(text: str) -> Iterator[str]:
             yield "\n" * line + part
         line += part.count("\n")
         end = found.end() if found else end
+
+
+def _objects(document: Any) -> list[Any]:
+    """The objects of a list, as kubectl writes one, or the one object of a document."""
+    values = dict(_items(document))
+    return _list(values.get("items")) if values.get("kind") == "List" else [document]
 
 
 def _jobs(documents: list[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:

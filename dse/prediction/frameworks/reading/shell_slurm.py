@@ -25,6 +25,12 @@ def slurm_counts(text: str) -> dict[str, int]:
     return found
 
 
+def gpus_per_node(counts: Mapping[str, int]) -> int | None:
+    """Return how many GPUs a node of a job has; None if its counts do not say it."""
+    nodes, gpus = counts.get("nodes", 0), counts.get("gpus", 0)
+    return counts.get("gpus-per-node") or (gpus // nodes if nodes and gpus and gpus % nodes == 0 else None)
+
+
 def slurm_variables(counts: Mapping[str, int]) -> dict[str, str]:
     """Return the variables that Slurm sets in a job with these counts."""
     found = {f"SLURM_{name.upper().replace('-', '_')}": value for name, value in counts.items()}
@@ -32,8 +38,8 @@ def slurm_variables(counts: Mapping[str, int]) -> dict[str, str]:
         found |= {"SLURM_NNODES": counts["nodes"], "SLURM_JOB_NUM_NODES": counts["nodes"]}
         if "ntasks-per-node" in counts:
             found.setdefault("SLURM_NTASKS", counts["nodes"] * counts["ntasks-per-node"])
-    if "gpus-per-node" in counts:
-        found["SLURM_GPUS_ON_NODE"] = counts["gpus-per-node"]
+    if per_node := gpus_per_node(counts):
+        found["SLURM_GPUS_ON_NODE"] = per_node
     if "SLURM_NTASKS" in found:
         found["SLURM_NPROCS"] = found["SLURM_NTASKS"]
     return {name: str(value) for name, value in found.items()}

@@ -54,6 +54,11 @@ def test_words_behind_launchers(line: str, program: str, words: list[str], npus:
         ("srun -N 2 python p.py", {"nodes": 4, "gpus-per-node": 8}, 16),
         ("srun torchrun --nnodes \0N\0 --nproc-per-node 8 p.py", {"nodes": 4}, 32),
         ("srun torchrun --nnodes 4 --nproc-per-node auto p.py", {"nodes": 4, "gpus-per-node": 4}, 16),
+        (
+            "srun torchrun --nnodes 4 --nproc-per-node gpu p.py",
+            {"nodes": 4, "gpus": 32, "ntasks-per-node": 1},
+            32,
+        ),
         ("srun python p.py", {"nodes": 4}, None),
     ],
 )

@@ -118,6 +118,8 @@ def test_the_pods_of_a_job_give_torchrun_its_counts(
     pod = f"{{command: [{words}], resources: {{limits: {{nvidia.com/gpu: 8}}}}}}"
     text = REPLICATED.format(each=each, container=pod)
     assert read(tmp_path, text).npus == npus
+    listed = "apiVersion: v1\nkind: List\nitems:\n- " + text.replace("\n", "\n  ")
+    assert read(tmp_path, listed).npus == npus
 
 
 @pytest.mark.parametrize(("nodes", "npus"), [("numNodes: 4", 32), ("env: []", None)])
@@ -141,3 +143,10 @@ def test_variables_take_the_place_of_options_of_torchrun(tmp_path: Path) -> None
     assert read_document([str(path)]).npus == 32
     path.write_text("export PET_NNODES=1:4\ntorchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 32\n")
     assert read_document([str(path)]).npus is None
+
+
+def test_daemons_and_proxies_stand_behind_the_program(tmp_path: Path) -> None:
+    others = "{args: [proxy]}, {command: [/usr/sbin/sshd, -De]}"
+    program = "{command: [/usr/bin/torchrun, --nproc-per-node, 8, pretrain_gpt.py, --num-layers, 32]}"
+    document = read(tmp_path, f"apiVersion: v1\nkind: Pod\nspec: {{containers: [{others}, {program}]}}\n")
+    assert document.npus == 8
