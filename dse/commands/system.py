@@ -21,8 +21,8 @@ _FORMS = ("system", "cluster", "graph", "infragraph")
 COMMAND = CommandLine(
     "system",
     "Draw a system, a cluster or a machine that describes itself: nvidia-smi topo -m, NCCL's topology and "
-    "graph XML, XML of lstopo, InfraGraph, Slurm's topology.conf, output of nccl-tests. With -o it becomes a "
-    "file that system=, cluster= and topology= take.",
+    "graph XML, XML of lstopo, InfraGraph, Slurm's topology.conf or .yaml, output of nccl-tests. With -o it "
+    "becomes a file that system=, cluster= and topology= take.",
     words={
         "show": "the only action",
         "FILE": "such a document, a graph (CSV), or a name or file of conf/system or conf/cluster",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,13 +20,14 @@ from dse.inputs.machines.nccl_graphs import nccl_graph_machine
 from dse.inputs.machines.nccl_tests import CollectiveTimes, is_nccl_tests, read_collective_times
 from dse.inputs.machines.nvidia_smi import is_topology_matrix, nvidia_smi_machine
 from dse.inputs.machines.slurm import HostTree, host_tree, is_slurm_topology
+from dse.inputs.machines.slurm_yaml import conf_lines, is_slurm_yaml
 
 Document: TypeAlias = "Machine | HostTree | CollectiveTimes"
 
 _XML = {"system": nccl_machine, "graphs": nccl_graph_machine, "topology": lstopo_machine}
 FORMATS = (
     "nvidia-smi topo -m, NCCL's topology or graph XML, XML of lstopo, InfraGraph in YAML or JSON, Slurm's "
-    "topology.conf, or output of nccl-tests"
+    "topology.conf or topology.yaml, or output of nccl-tests"
 )
 
 
@@ -50,6 +52,10 @@ def read_machine(path: Path) -> Document:
         return nvidia_smi_machine(text, str(path), name)
     if is_slurm_topology(text):
         return host_tree(text, str(path), name)
+    if path.suffix in (".yaml", ".yml") and is_slurm_yaml(data := yaml_data(text, str(path))):
+        lines, notes = conf_lines(data, str(path))
+        tree = host_tree(lines, f"{path}: as a topology.conf", name)
+        return replace(tree, notes=(*tree.notes, *notes))
     document = infragraph_document(path)
     if document is None:
         raise InputError(f"{path}: is no description of a machine; allowed are {FORMATS}")

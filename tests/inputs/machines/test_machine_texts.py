@@ -139,6 +139,46 @@ def test_a_tree_of_equal_leaves_is_a_system(tmp_path: Path) -> None:
     ]
 
 
+YAML_TREE = """
+- {topology: cpus, flat: true}
+- {topology: spare, block: {block_sizes: [2, 4], blocks: [{block: b, nodes: "gpu[00-01]"}]}}
+- topology: fabric
+  cluster_default: true
+  tree:
+    switches:
+    - {switch: root, children: "leaf[0-1]"}
+    - {switch: leaf0, nodes: "gpu[00-03]"}
+    - {switch: leaf1, nodes: ["gpu[04-06]", gpu07]}
+"""
+
+
+def test_a_topology_of_yaml_is_that_of_its_lines(tmp_path: Path) -> None:
+    found = read(YAML_TREE, tmp_path, "topology.yaml")
+    assert isinstance(found, HostTree)
+    assert (found.leaves, found.levels) == (tree(TREE, tmp_path).leaves, ((("root", (0, 1)),),))
+    assert found.notes == ("topology fabric is read, not cpus, spare",)
+    spare = read(YAML_TREE.replace("cluster_default: true", ""), tmp_path, "topology.yaml")
+    assert isinstance(spare, HostTree)
+    assert (spare.kind, spare.leaves) == ("block", (("b", ("gpu00", "gpu01")),))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- {topology: a, flat: true}", "has no topology with a tree or a block"),
+        ("- {topology: a, tree: 3}", "tree of topology a is 3; it must hold switches or blocks"),
+        ("- {topology: a, tree: {switches: [{nodes: n1}]}}", "it must be switch with children or nodes"),
+        (
+            "- {topology: a, block: {blocks: [{block: b, nodes: 'n[3'}]}}",
+            "as a topology.conf: line 1: .*n\\[3",
+        ),
+    ],
+)
+def test_a_mistake_in_a_topology_of_yaml_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(text, tmp_path, "topology.yaml")
+
+
 def test_unequal_leaves_are_islands_of_a_cluster(tmp_path: Path) -> None:
     found = tree(TREE.replace("gpu[04-06],gpu07", "gpu[04-05]"), tmp_path)
     text = hosts_text(found, Given({**NODE, "between_islands_gbps": "50"}), Path("x.yaml"), "topology.conf")
