@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.answers.texts import rows_with
@@ -81,7 +82,8 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     """
     import pyarrow.compute as pc
 
-    check_type("select: memory_cap_bytes", memory_cap_bytes, (int, type(None)), "a whole number or None")
+    check_type("select: memory_cap_bytes", memory_cap_bytes, (Integral, type(None)), "a whole number or None")
+    memory_cap_bytes = None if memory_cap_bytes is None else int(memory_cap_bytes)  # that of numpy, too
     table = as_table(rows)
     finished = finished_points(table)
     best = _best_and_runner_up(table, finished, whole)

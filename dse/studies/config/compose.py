@@ -24,7 +24,7 @@ from dse.inputs.systems.settings import complete_cluster, complete_types
 from dse.simulation.simulators.settings import SIMULATORS
 from dse.simulation.workloads.settings import WORKLOADS
 from dse.studies.config.messages import one_line
-from dse.studies.config.overrides import as_axis, choices_of, parsed_overrides
+from dse.studies.config.overrides import choices_of, in_one_study, parsed_overrides
 from dse.studies.config.own_files import GROUPS, REFERENCE, add_choice, add_model, is_path, texts_of
 from dse.studies.config.plain import plain_values
 from dse.studies.config.schema import ConfigSchema
@@ -75,8 +75,8 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     for override in parsed:
         if not isinstance(override, PlainWord) and override.is_sweep_override():
             raise InputError(
-                f"override '{override.input_line}' lists several values: add -m for one sweep each; "
-                f"one study over all of them is an axis, {as_axis(override)}"
+                f"override '{override.input_line}' lists several values: add -m for one sweep each"
+                f"{in_one_study(override)}"
             )
     if command:
         refuse_unused(parsed, command)

@@ -37,6 +37,13 @@ def choices_of(override: Override | PlainWord) -> list[str]:
     return [f"{override.get_key_element()}={value}" for value in _listed(override)]
 
 
+def _holds_sweep(value: object) -> bool:
+    from hydra.core.override_parser.types import Sweep
+
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(each, Sweep) or _holds_sweep(each) for each in inside)
+
+
 def _listed(override: Override) -> list[str]:
     from hydra.errors import HydraException
 
@@ -49,14 +56,18 @@ def _listed(override: Override) -> list[str]:
     return values
 
 
-def as_axis(override: Override) -> str:
-    """Return how an override that lists values is written as an axis of a space."""
+def in_one_study(override: Override) -> str:
+    """Return how one study goes over the values that an override lists; empty if none can."""
     key = override.key_or_group
+    if key.partition(".")[0] not in ("model", "system", "strategy", "space"):
+        return ""
     try:
         values = ",".join(_listed(override))
     except InputError:
         values = "…"
-    return f"space.axes={{{key}:[{values}]}}"
+    if key.startswith("space."):
+        return f"; one study over all of them is {key}=[{values}]"
+    return f"; one study over all of them is an axis, space.axes={{{key}:[{values}]}}"
 
 
 def parsed_overrides(overrides: Sequence[str]) -> list[Override | PlainWord]:
@@ -66,7 +77,8 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override | PlainWord]:
         InputError: one that cannot be read, or asks for what overrides do not do here.
     """
     found = [plain_word(override) or parsed(override) for override in overrides]
-    for override, key in zip(overrides, (one.key_or_group for one in found), strict=True):
+    for override, one in zip(overrides, found, strict=True):
+        key = one.key_or_group
         if key in ("hydra.searchpath", "hydra/searchpath"):
             raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")
         if key in GROUPS and not override.startswith(key):
@@ -81,6 +93,11 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override | PlainWord]:
             raise InputError(
                 f"{called(override)}: ${{…}} may hold a key only, as in ${{model.d_model}}; "
                 "the shell puts in variables of the environment, written as $NAME"
+            )
+        if not isinstance(one, PlainWord) and _holds_sweep(one.value()):
+            raise InputError(
+                f"{called(override)} has range(…), choice(…) or the like inside of a list or braces; write "
+                "the values themselves, as [1,2,3]"
             )
         if re.match(r"hydra\b", key):
             raise InputError(f"unknown key {key}; of Hydra only the grammar of overrides is used")

@@ -51,6 +51,19 @@ REFUSED = [
     ),
     ("model.seq_len=glob(*)", "override 'model.seq_len=glob(*)' lists several values: add -m"),
     ("model.seq_len=range(1,99999999999)", "override 'model.seq_len=range(1,99999999999)' lists several"),
+    (
+        "space.tp=range(1,4)",
+        "override 'space.tp=range(1,4)' lists several values: add -m for one sweep each; one study over all "
+        "of them is space.tp=[1,2,3]",
+    ),
+    (
+        "space.axes={model.seq_len:range(1,4)}",
+        "override 'space.axes={model.seq_len:range(1,4)}' has range(…), choice(…) or the like inside",
+    ),
+    (
+        "space.tp=[1,choice(2,4)]",
+        "override 'space.tp=[1,choice(2,4)]' has range(…), choice(…) or the like inside",
+    ),
     ("executor.threads=999999999999", "executor.threads is 999999999999; it must be from 1 to 4096, or null"),
 ]
 
@@ -62,6 +75,11 @@ def test_what_cannot_be_parsed_is_said_in_plain_words(override: str, problem: st
     message = str(caught.value)
     assert message.startswith(CANNOT.format(override) + problem)
     assert not LEAKS.search(message.removeprefix(CANNOT.format(override)))
+
+
+def test_a_key_that_is_no_axis_gets_no_axis_as_advice() -> None:
+    with pytest.raises(InputError, match=r"lists several values: add -m for one sweep each$"):
+        compose_config(["memory_cap=1GB,2GB"])
 
 
 @pytest.mark.parametrize(("override", "message"), REFUSED)
