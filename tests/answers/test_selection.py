@@ -47,7 +47,7 @@ def test_the_single_questions_agree_with_select() -> None:
     assert best(STUDY) == FAST
     assert runner_up(STUDY) == SMALL
     assert best(STUDY, memory_cap_bytes=80_000_000_000) == SMALL
-    assert select(STUDY, memory_cap_bytes=np.int64(80_000_000_000)).capped_optimum == SMALL  # type: ignore[arg-type]
+    assert select(STUDY, memory_cap_bytes=np.int64(80_000_000_000)).capped_optimum == SMALL
     assert runner_up(STUDY, memory_cap_bytes=80_000_000_000) == SMALLER
     assert ranking(STUDY) == [FAST, SMALL, SMALLER]
     assert ranking(STUDY, limit=2) == [FAST, SMALL]
