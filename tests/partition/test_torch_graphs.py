@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +13,9 @@ from dse.partition.graphs.sources.torch_models import require_torch
 
 torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[torch]'")
 
-from dse.partition.graphs.sources.torch_graph import read_torch  # noqa: E402
+from dse.partition.graphs.sources.torch_graph import exported, read_torch  # noqa: E402
 from dse.partition.graphs.sources.torch_models import EXAMPLE_NAMES, task_named  # noqa: E402
+from dse.partition.graphs.sources.training_task import TrainingTask  # noqa: E402
 
 TIED = """
 import torch
@@ -64,6 +67,10 @@ def test_operators_that_share_a_parameter_stay_together(tmp_path: Path) -> None:
     source = read_torch(f"{file}:tied", 2)
     assert [source.operators[node].name for node in source.together[0]] == ["embedding", "linear_1"]
     assert sum(operator.parameters for operator in source.operators) == 40 + 20
+    assert source.notes == (
+        "embedding, linear_1 share a parameter and stay on one device; a pipeline keeps all that lies "
+        "between them there, too",
+    )
 
 
 def test_what_is_wrong_with_a_model_is_named(tmp_path: Path) -> None:
@@ -77,6 +84,41 @@ def test_what_is_wrong_with_a_model_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             task_named(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import nothing_there", "line 1: ModuleNotFoundError: No module named 'nothing_there'"),
+        ("\ndef f(:", "SyntaxError: invalid syntax"),
+        ("def f():\n    raise RuntimeError('no\\nweights')", "line 2: RuntimeError: no weights$"),
+        ("from neighbour import f", "returned 7; it must return"),
+    ],
+)
+def test_code_of_a_user_fails_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "neighbour.py").write_text("def f():\n    return 7\n")
+    file = tmp_path / "mine.py"
+    file.write_text(text + "\n")
+    before = list(sys.path)
+    with pytest.raises(InputError, match=message) as error:
+        task_named(f"{file}:f")
+    assert "\n" not in str(error.value)
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        (
+            lambda _generator, _count: 1 / 0,
+            r"sample\(generator, 8\) of the model: ZeroDivisionError: division",
+        ),
+        (lambda _generator, _count: (torch.ones(2), 0), r"gives tensor\(.* as inputs; it must be a tuple"),
+    ],
+)
+def test_a_wrong_sample_is_named(sample: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        exported(TrainingTask(torch.nn.Linear(2, 2), sample, torch.nn.functional.mse_loss), 8)
 
 
 def test_installed_torch_is_found() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.partition.graphs.sources.source import Operator, Source
-from dse.partition.graphs.sources.torch_models import task_named
+from dse.partition.graphs.sources.torch_models import failure_of, task_named
 from dse.partition.graphs.sources.training_task import TrainingTask
 
 MICRO_BATCH = 8
+_SHOWN = 4
 
 
 def read_torch(name: str, micro_batch: int = MICRO_BATCH) -> Source:
@@ -25,11 +26,16 @@ def exported(task: TrainingTask, micro_batch: int) -> Any:
     """Return the torch.fx graph module of a task.
 
     Raises:
-        InputError: torch.export cannot trace the model; says why in its words.
+        InputError: `sample` fails, or torch.export cannot trace the model; says why in its words.
     """
     import torch
 
-    inputs, _ = task.sample(torch.Generator().manual_seed(0), micro_batch)
+    try:
+        inputs, _ = task.sample(torch.Generator().manual_seed(0), micro_batch)
+    except Exception as error:
+        raise InputError(f"sample(generator, {micro_batch}) of the model: {failure_of(error)}") from error
+    if not isinstance(inputs, tuple):
+        raise InputError(f"sample of the model gives {excerpt(repr(inputs))} as inputs; it must be a tuple")
     try:
         return torch.export.export(task.module, inputs, strict=False).module(check_guards=False)
     except Exception as error:  # whatever tracing finds
@@ -53,8 +59,20 @@ def torch_source(name: str, traced: Any) -> Source:
                 sizes.append(_bytes(value))
                 numbers.append(tensors.setdefault(value, len(tensors)))
         operators.append(_operator(node, traced, counted))
+    together = _sharing(calls, traced)
+    notes = [
+        f"{', '.join(operators[number].name for number in group[:_SHOWN])} share a parameter and stay on one "
+        "device; a pipeline keeps all that lies between them there, too"
+        for group in together
+    ]
     return Source(
-        name, tuple(operators), tuple(edges), tuple(sizes), tuple(numbers), together=_sharing(calls, traced)
+        name,
+        tuple(operators),
+        tuple(edges),
+        tuple(sizes),
+        tuple(numbers),
+        together=together,
+        notes=tuple(notes[:_SHOWN]),
     )
 
 

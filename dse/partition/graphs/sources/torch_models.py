@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from dse.base.errors import InputError
@@ -34,7 +36,8 @@ def task_named(name: str, seed: int = 0) -> TrainingTask:
     Parameters are drawn after `torch.manual_seed(seed)`.
 
     Raises:
-        InputError: no such example, file or function, or it returns something else; or torch is missing.
+        InputError: no such example, file or function, or it fails or returns something else; or torch is
+            missing.
     """
     require_torch(f"the model '{name}'")
     import torch
@@ -49,12 +52,39 @@ def task_named(name: str, seed: int = 0) -> TrainingTask:
     file, _, function = name.rpartition(":")
     if not file.endswith(".py") or not function.isidentifier():
         raise InputError(f"the model '{excerpt(name)}' must name a function, as in FILE.py:FUNCTION")
-    made = _function(Path(file), function)()
+    with _running(Path(file)):
+        made = _function(Path(file), function)()
     if isinstance(made, tuple) and len(made) == 3:
         made = TrainingTask(*made)
     if not isinstance(made, TrainingTask) or not isinstance(made.module, torch.nn.Module):
         raise InputError(f"{name} returned {excerpt(repr(made))}; it must return (module, sample, loss)")
     return made
+
+
+@contextmanager
+def _running(path: Path) -> Iterator[None]:
+    """Run code of a user's file: it may import its neighbours, as a script may, and its errors are named."""
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(failure_of(error, path)) from error
+    finally:
+        sys.path.remove(folder)
+
+
+def failure_of(error: Exception, path: Path | None = None) -> str:
+    """Return where code of a user failed, and why, as one line; the place is the last one in `path`."""
+    frames = [
+        frame
+        for frame in extract_tb(error.__traceback__)
+        if path and Path(frame.filename).resolve() == path.resolve()
+    ]
+    line = f"{path}, line {frames[-1].lineno}: " if frames else f"{path}: " if path else ""
+    return f"{line}{type(error).__name__}: {excerpt(' '.join(str(error).split()), 300)}"
 
 
 def _function(path: Path, name: str) -> Callable[[], Any]:
