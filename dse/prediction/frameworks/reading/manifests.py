@@ -13,6 +13,9 @@ from dse.prediction.frameworks.reading.launchers import is_launched
 
 _MANIFEST = re.compile(r"^apiVersion:", re.MULTILINE)
 _BREAK = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)", re.ASCII)
+"""A variable of the container in its command and its arguments: Kubernetes fills it in."""
+
 _MOST_NODES = 100_000
 _MOST_PARTS = 100
 
@@ -39,7 +42,7 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     parts = list(_parts(text))
     if len(parts) > _MOST_PARTS:
         raise InputError(f"{where}: has {len(parts)} documents; at most {_MOST_PARTS} of a manifest are read")
-    documents = [one for part in parts for one in _objects(yaml_data(part, where, _MOST_NODES))]
+    documents = [one for part in parts for one in _objects(_data(part, where))]
     scripts = {
         str(name): body
         for document in documents
@@ -55,6 +58,7 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     if not found:
         raise InputError(f"{where}: is a manifest in which no container has a command; write what it runs")
     words, environment = min(found, key=lambda each: not is_launched(each[0]))  # the first of them
+    words = [_REFERENCE.sub(lambda found: environment.get(found[1], found[0]), word) for word in words]
     name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
     return Manifest(scripts[name] if name else shlex.join(words), name or "command", environment)
 
@@ -68,6 +72,14 @@ def _parts(text: str) -> Iterator[str]:
             yield "\n" * line + part
         line += part.count("\n")
         end = found.end() if found else end
+
+
+def _data(part: str, where: str) -> Any:
+    try:
+        return yaml_data(part, where, _MOST_NODES)
+    except InputError as error:
+        hint = "; it looks like a template: give what `helm template` writes" if "{{" in part else ""
+        raise InputError(f"{error}{hint}") from None
 
 
 def _objects(document: Any) -> list[Any]:
@@ -85,11 +97,14 @@ def _jobs(documents: list[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str
             trainer = dict(_items(spec.get("trainer")))
             per_node = trainer.get("numProcPerNode", _gpus(trainer.get("resourcesPerNode")))
             yield trainer, _torchrun(trainer.get("numNodes"), per_node)
+        if kind == "RayJob" and isinstance(spec.get("entrypoint"), str):
+            yield {"command": ["bash", "-c", spec["entrypoint"]]}, {}
+        pods_of_group = dict(_items(spec.get("leaderWorkerTemplate"))).get("size")
         replicas = [dict(_items(each)) for _, each in _items(spec.get("pytorchReplicaSpecs"))]
         pods = [each.get("replicas", 1) for each in replicas]
         for container in _containers(document):
             if not pods or kind != "PyTorchJob":
-                yield container, {}
+                yield container, {"LWS_GROUP_SIZE": str(pods_of_group)} if pods_of_group else {}
                 continue
             nodes = sum(pods) if all(type(count) is int for count in pods) else None
             each = spec.get("nprocPerNode")

@@ -150,3 +150,30 @@ def test_daemons_and_proxies_stand_behind_the_program(tmp_path: Path) -> None:
     program = "{command: [/usr/bin/torchrun, --nproc-per-node, 8, pretrain_gpt.py, --num-layers, 32]}"
     document = read(tmp_path, f"apiVersion: v1\nkind: Pod\nspec: {{containers: [{others}, {program}]}}\n")
     assert document.npus == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "npus"),
+    [
+        (
+            "kind: LeaderWorkerSet\nspec:\n  leaderWorkerTemplate:\n    size: 4\n    workerTemplate: "
+            "{containers: [{command: [sh, -c, torchrun --nnodes=$(LWS_GROUP_SIZE) --nproc-per-node=$(N) pretrain_gpt.py "
+            "--num-layers 32], env: [{name: N, value: '8'}]}]}\n",
+            32,
+        ),
+        (
+            "kind: RayJob\nspec: {entrypoint: torchrun --nproc-per-node=8 pretrain_gpt.py --num-layers 32}\n",
+            8,
+        ),
+    ],
+)
+def test_sets_of_leaders_and_jobs_of_ray_are_read(text: str, npus: int, tmp_path: Path) -> None:
+    document = read(tmp_path, "apiVersion: v1\n" + text)
+    assert (document.settings, document.npus) == ({"--num-layers": 32}, npus)
+
+
+def test_a_template_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"malformed YAML at line 3.*; it looks like a template: give what `helm"
+    ):
+        read(tmp_path, "apiVersion: v1\nkind: Job\nspec: {replicas: {{ .Values.nodes }}}\n")
