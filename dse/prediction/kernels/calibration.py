@@ -12,7 +12,7 @@ import numpy as np
 from dse.base.errors import InputError
 from dse.base.files import conf_file, read_text
 from dse.base.tables import table as aligned_table
-from dse.base.texts import printable
+from dse.base.texts import excerpt, printable
 from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants
 from dse.inputs.accelerators.registry import found_file
 from dse.inputs.machines.facts import PRODUCT_TYPES
@@ -96,8 +96,12 @@ def calibrate_kernels(
     constants, fits = fitted(machine, found)
     paths = (*kernels, *nccl)
     if not fits:
+        said = {
+            str(text) for table in merged for key in ("dtype", "op") for text in table.columns.get(key, ())
+        }
+        texts = f" (dtype and op there: {excerpt(', '.join(sorted(said)), 100)})" if said else ""
         raise InputError(
-            f"{', '.join(map(str, paths))}: no law has {LEAST_ROWS} rows of {machine.name} or more; "
+            f"{', '.join(map(str, paths))}: no law has {LEAST_ROWS} rows of {machine.name} or more{texts}; "
             "measure more shapes, or name the accelerator type of these rows"
         )
     notes = [

@@ -39,6 +39,18 @@ _TEXTS = {
 }
 _TIMES = {"deepep": ("dispatch_us", "combine_us")}
 _OPTIONAL = {"system": "", "lib": ""}
+_SAME = {
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "fp8",
+    "float8": "fp8",
+    "fp8_e4m3": "fp8",
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "all_to_all": "alltoall",
+}
+"""Words of PyTorch and of NCCL for those of tables."""
+
 _MOST_BYTES = 2**30
 _MOST_SIZE, _MOST_US = 2.0**53, 1e12
 _MOST = {"topk": 4096.0, "experts": 2.0**20}
@@ -128,7 +140,7 @@ def read_table(path: Path) -> KernelTable:
     if not rows:
         raise InputError(f"{path}: has no rows; a kernel that was measured is one row")
     for name in _TEXTS[kind]:
-        found[name] = np.array([str(value) for value in columns[name]])
+        found[name] = np.array([_known_text(str(value)) for value in columns[name]])
     for name, default in _OPTIONAL.items():
         found[name] = np.array([str(value) for value in columns.get(name, [default] * rows)])
     for name in _WHOLE[kind]:
@@ -138,6 +150,11 @@ def read_table(path: Path) -> KernelTable:
     table = KernelTable(kind, path, found)
     _check_experts(table)
     return table
+
+
+def _known_text(text: str) -> str:
+    word = text.lower().removeprefix("torch.")
+    return _SAME.get(word, word)
 
 
 def _numbers(path: Path, name: str, values: Sequence[object] | Column, *, is_whole: bool) -> Column:

@@ -213,6 +213,12 @@ def test_several_hosts_are_noted(tmp_path: Path) -> None:
     assert "note: nccl: the rows hardly tell share" in done.err
 
 
+def test_types_by_the_words_of_pytorch_are_known(tmp_path: Path) -> None:
+    lines = (GOLDEN / "gemm.csv").read_text().replace(",bf16,", ",torch.bfloat16,").replace(",fp8,", ",INT4,")
+    (tmp_path / "own.csv").write_text(lines)
+    assert {"bf16", "int4"} <= set(read_table(tmp_path / "own.csv")["dtype"])
+
+
 def test_measured_gpus_of_another_type_are_noted(tmp_path: Path) -> None:
     (tmp_path / "all_reduce_perf.txt").write_text(OUTPUT.replace("H100 80GB HBM3", "A100-SXM4-80GB"))
     done = run_ok("calibrate", "nccl=all_reduce_perf.txt", "accelerator=H100", cwd=tmp_path)

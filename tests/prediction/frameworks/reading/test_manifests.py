@@ -157,8 +157,8 @@ def test_daemons_and_proxies_stand_behind_the_program(tmp_path: Path) -> None:
     [
         (
             "kind: LeaderWorkerSet\nspec:\n  leaderWorkerTemplate:\n    size: 4\n    workerTemplate: "
-            "{containers: [{command: [sh, -c, torchrun --nnodes=$(LWS_GROUP_SIZE) --nproc-per-node=$(N) pretrain_gpt.py "
-            "--num-layers 32], env: [{name: N, value: '8'}]}]}\n",
+            "{containers: [{command: [sh, -c, torchrun --nnodes=$(LWS_GROUP_SIZE) --nproc-per-node=$(N) "
+            "pretrain_gpt.py --num-layers 32], env: [{name: N, value: '8'}]}]}\n",
             32,
         ),
         (
