@@ -209,7 +209,13 @@ def _recorded(files: Files) -> list[Path]:
 
 
 def _nothing(words: Sequence[str]) -> str:
-    below = [path for folder in map(Path, words) if folder.is_dir() for path in sorted(folder.glob("*/*.et"))]
+    below = [
+        path
+        for folder in map(Path, words)
+        if folder.is_dir()
+        for path in sorted(folder.glob("*/*"))
+        if path.suffix == ".et" or (path.suffix in (".json", ".gz") and is_of_pytorch(path))
+    ]
     folders = list(dict.fromkeys(str(path.parent) for path in below))
     hint = f"; folders in it have some: {', '.join(folders[:_MOST_HINTS])}" if folders else ""
     return (

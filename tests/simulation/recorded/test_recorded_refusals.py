@@ -147,6 +147,18 @@ def test_processes_of_the_same_number_are_told_by_the_names_of_their_files(tmp_p
     assert "et.1.json taken as of rank 1 by its name, as process numbers do not say it" in step.notes
 
 
+def test_processes_of_the_same_number_are_told_by_their_folders(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for rank, folder in enumerate(folders):
+        folder.mkdir()
+        trace, kineto = made(rank, 2).write(folder, name="x")
+        change(trace, lambda d: d.update(pid=1))
+        change(kineto, lambda d: [event.update(pid=1) for event in d["traceEvents"]])
+    step = read_recorded(folders)
+    assert step.ranks == (0, 1)
+    assert "et.x.json taken as of rank 0 by its folder, as process numbers do not say it" in step.notes
+
+
 @pytest.mark.parametrize(("kept", "words"), [(40, "cut off"), (10, "cut off")])
 def test_a_packed_file_that_is_cut_off_is_refused(tmp_path: Path, kept: int, words: str) -> None:
     trace, kineto = made().write(tmp_path)

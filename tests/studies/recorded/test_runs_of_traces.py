@@ -214,6 +214,11 @@ def test_keys_of_steps_are_refused_for_traces_of_chakra(tmp_path: Path) -> None:
         cases_of(folder)
     with pytest.raises(InputError, match=r"no traces; .*; folders in it have some: .*job"):
         found_traces([str(tmp_path)])
+    recorded = tmp_path / "steps" / "rank0"
+    recorded.mkdir(parents=True)
+    (recorded / "kineto.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    with pytest.raises(InputError, match=r"no traces; .*; folders in it have some: .*rank0"):
+        found_traces([str(tmp_path / "steps")])
     with pytest.raises(InputError, match="nowhere: no such file or folder"):
         found_traces(["nowhere"])
 

@@ -91,12 +91,14 @@ def _half_of(
     if len(same) == 1 and same[0] in left:
         return same[0]
     named = [trace for trace in left if digits_of(trace.path) == digits_of(kineto.path)]
-    if len(named) == 1:
-        notes.append(
-            f"{named[0].path.name} taken as of rank {kineto.rank} by its name, as process numbers do not "
-            "say it"
-        )
-        return named[0]
+    neighbours = [trace for trace in same if trace in left and trace.path.parent == kineto.path.parent]
+    for found, what in ((named, "name"), (neighbours, "folder")):
+        if len(found) == 1:
+            notes.append(
+                f"{found[0].path.name} taken as of rank {kineto.rank} by its {what}, as process numbers do "
+                "not say it"
+            )
+            return found[0]
     alike = [trace.path for trace in same if trace in left]
     if len(alike) > 1:
         raise InputError(
