@@ -58,7 +58,7 @@ def main(arguments: Arguments) -> int:
     slack_ps = whole(values, "slack_ps", 0, most=10**12)
     limit_s = number(values, "time_limit_s", None, above=0)
     path = Path(arguments.words[0])
-    if path.suffix in (".xml", ".json"):
+    if path.suffix in (".xml", ".json") and not path.is_dir():
         data = _run(path, values, arguments.overrides)
         print(json.dumps(data, indent=2) if form == "json" else _run_text(data))
         return 0 if data["valid"] else 1

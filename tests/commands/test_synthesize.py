@@ -113,6 +113,7 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
         found = json.loads(run_ok("schedule", folder / name, "format=json", cwd=ring.parent).out)
         assert (found["valid"], found["collective"], found["npus"]) == (True, "allgather", 4)
     shown = run_ok("schedule", folder, cwd=ring.parent).out
+    assert run_ok("schedule", folder.rename(ring.parent / "kept.json"), cwd=ring.parent).out == shown
     assert shown.splitlines()[0] == "schedule  all_gather on 4 NPUs and 8 links, 12 sends"
     assert shown.splitlines()[-1] == "verdict   valid"
 
