@@ -16,6 +16,8 @@ _BREAK = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)", re.ASCII)
 """A variable of the container in its command and its arguments: Kubernetes fills it in."""
 
+_COUNT = re.compile(r"[1-9][0-9]{0,6}", re.ASCII)
+_MOST_PODS = 9_999_999
 _MOST_NODES = 100_000
 _MOST_PARTS = 100
 
@@ -99,23 +101,31 @@ def _jobs(documents: list[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str
             yield trainer, _torchrun(trainer.get("numNodes"), per_node)
         if kind == "RayJob" and isinstance(spec.get("entrypoint"), str):
             yield {"command": ["bash", "-c", spec["entrypoint"]]}, {}
-        pods_of_group = dict(_items(spec.get("leaderWorkerTemplate"))).get("size")
+        pods_of_group = _count(dict(_items(spec.get("leaderWorkerTemplate"))).get("size"))
         replicas = [dict(_items(each)) for _, each in _items(spec.get("pytorchReplicaSpecs"))]
-        pods = [each.get("replicas", 1) for each in replicas]
+        pods = [_count(each.get("replicas", 1)) for each in replicas]
         for container in _containers(document):
             if not pods or kind != "PyTorchJob":
                 yield container, {"LWS_GROUP_SIZE": str(pods_of_group)} if pods_of_group else {}
                 continue
-            nodes = sum(pods) if all(type(count) is int for count in pods) else None
+            nodes = None if None in pods else sum(filter(None, pods))
             each = spec.get("nprocPerNode")
             own = _torchrun(nodes, each if each is not None else _gpus(container.get("resources")))
-            processes = int(str(each)) if str(each).isdecimal() else 1
-            yield container, own if nodes is None else {**own, "WORLD_SIZE": str(nodes * processes)}
+            own |= {} if nodes is None else {"WORLD_SIZE": str(nodes * (_count(each) or 1))}
+            yield container, own
 
 
 def _torchrun(nodes: Any, per_node: Any) -> dict[str, str]:
     """The variables that take the place of torchrun's --nnodes and --nproc-per-node."""
-    return {"PET_NNODES": str(nodes), "PET_NPROC_PER_NODE": str(per_node)}
+    counts = {"PET_NNODES": _count(nodes), "PET_NPROC_PER_NODE": _count(per_node)}
+    return {name: str(count or "auto") for name, count in counts.items()}
+
+
+def _count(value: Any) -> int | None:
+    """A number of pods or processes, which may be a text; None for any other value."""
+    if type(value) is int:
+        return value if 0 < value <= _MOST_PODS else None
+    return int(value) if isinstance(value, str) and _COUNT.fullmatch(value) else None
 
 
 def _gpus(resources: Any) -> Any:

@@ -109,6 +109,8 @@ spec:
         ("torchrun", "nprocPerNode: auto", None),
         ("torchrun, --nnodes, 2, --nproc-per-node, 2", "nprocPerNode: 8", 4),
         ("python", "runPolicy: {}", 4),
+        ("torchrun", f"nprocPerNode: '{'9' * 5000}'", None),
+        ("torchrun", "nprocPerNode: [8]", None),
     ],
 )
 def test_the_pods_of_a_job_give_torchrun_its_counts(
