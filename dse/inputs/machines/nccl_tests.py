@@ -178,7 +178,8 @@ def _row(
         size, time, algorithm, bus = (float(cells[place]) for place in (0, at, at + 1, at + 2))
     except (IndexError, ValueError):
         size = time = algorithm = bus = -1.0
-    if not (0 <= size <= _MOST_BYTES and 0 < time <= _MOST_US and algorithm >= 0 and bus >= 0):
+    is_whole = at > 2  # size, count and type come first
+    if not (is_whole and 0 <= size <= _MOST_BYTES and 0 < time <= _MOST_US and algorithm >= 0 and bus >= 0):
         raise InputError(
             f"{path}, line {number}: '{excerpt(' '.join(cells))}' is not size, count, type, redop, root and "
             "then time, algbw and busbw, as nccl-tests print them"

@@ -130,6 +130,7 @@ def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: C
     [
         (OUTPUT + OUTPUT, "names rank 0 twice; give the output of one run"),
         (OUTPUT.replace("Rank  7 Group  0", "Rank  0 Group  1"), "its GPUs are split into groups"),
+        (OUTPUT + "1024 512 8.5 1 1 2 2\n", "line 40: '1024 512 8.5 1 1 2 2' is not size"),
         ("nothing\n", "no line begins with '#  Rank', which nccl-tests print for each GPU"),
         ("#  Rank  0 Group  0 Pid 1 on node-1 device 0 H100\n", "nccl-tests ran on one GPU"),
         (OUTPUT.split("#        (B)")[0], "has no line with a size and its time"),
