@@ -326,3 +326,27 @@ def test_kernels_of_a_cuda_graph_without_bytes_are_noted(tmp_path: Path) -> None
     assert "1 communication (all_reduce) of no bytes, or whose bytes the trace does not say" in " ".join(
         step.notes
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size_bytes"),
+    [
+        *(("Byte", 1000), ("Bool", 1000), ("Float8_e4m3fn", 1000), ("QInt8", 1000), ("", 1000)),
+        *(("Half", 2000), ("torch.bfloat16", 2000), ("UInt16", 2000), ("Short", 2000)),
+        *(("Int", 4000), ("Float", 4000), ("uint32", 4000), ("float32", 4000)),
+        *(
+            ("Long", 8000),
+            ("Double", 8000),
+            ("ComplexFloat", 8000),
+            ("uint64", 8000),
+            ("ComplexDouble", 16000),
+        ),
+    ],
+)
+def test_bytes_of_elements_follow_the_name_of_their_type(tmp_path: Path, dtype: str, size_bytes: int) -> None:
+    made = data_parallel(0)
+    for event in made.events:
+        if "dtype" in event["args"]:
+            event["args"]["dtype"] = dtype
+    (communication,) = read(tmp_path, made).communications
+    assert communication.size_bytes == size_bytes

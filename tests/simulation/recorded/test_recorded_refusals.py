@@ -36,6 +36,7 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
         (lambda d: d["traceEvents"].append(7), r"traceEvents\[2\] is 7"),
         (lambda d: d["traceEvents"][1].pop("ts"), r"traceEvents\[1\]\.ts is None; it must be a time in µs"),
         (lambda d: d["traceEvents"][1].update(ts=float("nan")), r"traceEvents\[1\]\.ts is nan"),
+        (lambda d: d["traceEvents"][1].update(ts="10"), r"traceEvents\[1\]\.ts is '10'; it must be a time"),
         (lambda d: d["traceEvents"][1].update(dur=-1), r"traceEvents\[1\]\.dur is -1"),
         (lambda d: d["traceEvents"][1].update(dur=1e300), r"traceEvents\[1\]\.dur is 1e\+300"),
         (lambda d: d["traceEvents"][1].update(tid=[]), r"traceEvents\[1\]\.tid is \[\]"),

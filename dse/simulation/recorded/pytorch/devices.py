@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -21,12 +22,14 @@ _MOST_HANDOVER_NS = 20_000
 """Between the end of a kernel and the begin of one on another stream that waited for its event."""
 
 _BYTES = {
-    **dict.fromkeys(("byte", "char", "bool", "uint8", "int8"), 1),
-    **dict.fromkeys(("half", "bfloat16", "short", "float16"), 2),
-    **dict.fromkeys(("float", "int", "float32"), 4),
-    **dict.fromkeys(("double", "long", "int64", "float64", "complexfloat"), 8),
+    **dict.fromkeys(("half", "short"), 2),
+    **dict.fromkeys(("float", "int", "complexhalf"), 4),
+    **dict.fromkeys(("double", "long", "complexfloat"), 8),
     "complexdouble": 16,
 }
+"""Of the types whose names do not say their bits, as those of BFloat16, uint32 and Float8_e4m3fn do."""
+
+_BITS = re.compile(r"[0-9]{1,3}", re.ASCII)
 
 
 def add_devices(
@@ -134,7 +137,7 @@ def _work(
     size = facts.number("In msg nelems", "in_msg_nelems")
     if kind == "receive" and size <= 0:
         size = facts.number("Out msg nelems", "out_msg_nelems")
-    width = _BYTES.get(facts.text("dtype", "dtype").lower().rpartition(".")[2], 1)
+    width = _bytes_of(facts.text("dtype", "dtype"))
     return Work(
         kind,
         0 if kind == "barrier" else max(size, 0) * width,
@@ -150,6 +153,13 @@ def _work(
         name=kernel.name,
         members=facts.ranks(world_size),
     )
+
+
+def _bytes_of(dtype: str) -> int:
+    """Return the bytes of an element of a type; 1 for types of bytes and for unknown ones."""
+    name = dtype.lower().rpartition(".")[2]
+    bits = _BITS.search(name)
+    return max(1, int(bits[0]) // 8) if bits else _BYTES.get(name, 1)
 
 
 class _Facts:
