@@ -161,7 +161,8 @@ def _times(event: dict[str, Any], trace: KinetoTrace, number: int) -> tuple[int,
     for key, value, least in (("ts", begin, -_MOST_US), ("dur", duration, 0.0)):
         if type(value) not in (int, float) or not least <= value < _MOST_US:
             raise InputError(
-                f"{trace.path}: traceEvents[{number}].{key} is {excerpt(repr(value))}; it must be a time in µs"
+                f"{trace.path}: traceEvents[{number}].{key} is {excerpt(repr(value))}; "
+                "it must be a time in µs"
             )
     at = trace.base_ns + round(begin * 1000)
     return at, at + round(duration * 1000)
