@@ -245,7 +245,8 @@ def verdict_text(verdict: Verdict) -> str:
     bound = (
         "" if verdict.bound_ms is None else f"; no plan of its space is below {duration(verdict.bound_ms)}"
     )
-    proofs = f"{verdict.blocks} proofs over {'all' if verdict.plans is None else verdict.plans} plans"
+    plans = "all" if verdict.plans is None else verdict.plans
+    proofs = f"{counted(verdict.blocks, 'proof')} over {plans} plans"
     from dse.planner.proofs.check import CHECKED, UNCHECKED
 
     lines = [f"valid: the plan costs what the file says{bound}, by {proofs}"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 _SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
 _SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
-_COUNT = re.compile(r"(?:[A-Za-z0-9_]+:)*([1-9][0-9]{0,6})", re.ASCII)
+_COUNT = re.compile(r"(?:[A-Za-z0-9_.-]+:)*([1-9][0-9]{0,6})", re.ASCII)
 
 
 def slurm_counts(text: str) -> dict[str, int]:
@@ -17,8 +17,9 @@ def slurm_counts(text: str) -> dict[str, int]:
     for line in _SBATCH.findall(text):
         for option in _DIRECTIVE.finditer(line):
             name, value = option[1] or _SHORT[option[3]], option[2] or option[4]
-            if name == "gres" and value.startswith("gpu:"):
-                name = "gpus-per-node"
+            for entry in value.split(",") if name == "gres" else ():
+                if entry.split(":")[0] == "gpu":  # a kind may follow; without a number it is one
+                    name, value = "gpus-per-node", entry if _COUNT.fullmatch(entry) else "1"
             count = _COUNT.fullmatch(value)
             if count and name in ("nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"):
                 found[name] = int(count[1])

@@ -104,6 +104,19 @@ def test_lines_for_slurm_give_counts_and_variables() -> None:
     assert found.commands[0].words == ("torchrun", "--nnodes", "16", "--nproc-per-node", "8")
 
 
+@pytest.mark.parametrize(
+    ("words", "gpus"),
+    [
+        ("--gres=gpu", 1),
+        ("--gres gpu:h100", 1),
+        ("--gres=gpu:a100-sxm4.80:4", 4),
+        ("--gres=tmpfs:1T,gpu:h100:8", 8),
+    ],
+)
+def test_generic_resources_of_slurm_have_the_gpus_of_a_node(words: str, gpus: int) -> None:
+    assert read_script(f"#SBATCH {words}\ntorchrun a.py", "a.sh").slurm == {"gpus-per-node": gpus}
+
+
 def test_given_values_stand_for_the_environment_and_for_what_commands_would_say() -> None:
     assert words("torchrun $A ${B:-1}", A="7", B="2") == ["7", "2"]
     assert words("H=$(scontrol show hostnames $X | head -n 1)\ntorchrun $H", H="node1") == ["node1"]
