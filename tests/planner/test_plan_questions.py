@@ -152,6 +152,20 @@ def test_a_failure_is_answered_by_the_fastest_plan_and_by_one_that_keeps_weights
     assert found.weights_bytes == 6 * 8 + 6 * 24
 
 
+def test_nodes_that_hold_others_back_stay_idle_after_a_failure() -> None:
+    """A step takes 1000 ms over the GPUs x the speed of the slowest of them."""
+
+    def held_back(problem: PlanProblem) -> PlanResult:
+        slowest = min(SPEED[host.type] for host in problem.cluster.hosts)
+        cost_ms = 1000 / (slowest * problem.cluster.gpus)
+        return replace(solve(problem), ranking=((cost_ms, solve(problem).ranking[0][1]),))
+
+    found = replan(PROBLEM, solve(PROBLEM), held_back, 6)
+    assert found.fastest is not None
+    assert list(found.fastest.hosts) == [4, 5]
+    assert found.fastest.cost_ms == 1000 / (4 * 4)
+
+
 def test_a_failure_of_the_only_host_is_refused() -> None:
     alone = replace(PROBLEM, cluster=replace(CLUSTER, hosts=HOSTS[:1]), type_order=("V",))
     with pytest.raises(InputError, match="the cluster has one host"):

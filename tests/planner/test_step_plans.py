@@ -197,6 +197,30 @@ def test_plans_are_never_slower_than_sweeps_on_random_homogeneous_clusters() -> 
     assert as_fast < QUESTIONS or not IS_NIGHTLY
 
 
+def test_a_fifth_node_leaves_the_plans_of_four() -> None:
+    """No plan of experts over four nodes has degrees that divide the GPUs of five."""
+    four, five = (
+        solve(
+            "exact",
+            step_problem(
+                "cluster=dgx_h100",
+                f"cluster.nodes.0.count={nodes}",
+                "model=glm_4_5_air",
+                "model.num_layers=4",
+                gbs="64",
+            ),
+            "step",
+            Limits(keep=1),
+        )
+        for nodes in (4, 5)
+    )
+    assert four.cost is not None
+    assert five.cost is not None
+    assert five.optimal
+    assert five.cost.cost_ms <= four.cost.cost_ms
+    assert [cost_ms for cost_ms, _ in five.homogeneous] == [cost_ms for cost_ms, _ in four.homogeneous]
+
+
 def test_equal_stages_cost_what_a_sweep_predicts() -> None:
     problem = step_problem("cluster=dgx_h100", "model=llama3_8b", gbs="256")
     assert problem.steps is not None

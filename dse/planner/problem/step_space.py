@@ -69,7 +69,9 @@ class StepSpace:
         nodes = sum(host.gpus // node_gpus for host in hosts)
         tiers = self.tiers.get(name) or _tiers(mixed, hosts, node_gpus)
         links = cluster(name, found, nodes, node_gpus, tiers)
-        plans = self._plans(name, found, nodes, node_gpus, tiers)
+        # Degrees of a sweep divide all its GPUs: of five nodes it has few. Plans may leave one of them idle.
+        counts = dict.fromkeys((nodes, 1 << (nodes.bit_length() - 1)))
+        plans = [plan for count in counts for plan in self._plans(name, found, count, node_gpus, tiers)]
         # Enough nodes for stages that lie on several.
         wide = cluster(name, found, max(nodes, 2), node_gpus, tiers)
         return StepType(

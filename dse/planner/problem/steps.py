@@ -30,7 +30,7 @@ class StepType:
     """GPUs of one type in equal nodes.
 
     `cluster` is the record of their links as JSON. A plan may take `memory_bytes` of a GPU. `ways` are the
-    ways to run a layer (`way_words`); `uniform` are the plans of a sweep over these GPUs alone, all of which
+    ways to run a layer (`way_words`); `uniform` are the plans of sweeps over these GPUs alone, all of which
     are predicted.
     """
 
@@ -98,15 +98,23 @@ class StepInputs:
     def predicted(
         self, type_: StepType, plans: Sequence[Plan], *, gpus: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return steps in seconds and bytes of the fullest stage on `gpus` of a type (None: on all).
+        """Return steps in seconds and bytes of the fullest stage on `gpus` of a type (None: as plans have).
 
         Seconds are infinite where a plan cannot run.
         """
         rows, own, texts = plan_rows(plans)
-        numbers = np.zeros(len(plans), np.int32)
-        cluster = _joining(type_.cluster, gpus or type_.gpus)
+        counts = [gpus or plan.npus for plan in plans]
+        sizes = sorted(set(counts))
+        clusters = [engine_cluster(_joining(type_.cluster, size)) for size in sizes]
         parts_s, memory_bytes, _, reason_of, _ = step_predictor().predict(
-            [engine_model(self.model)], [engine_cluster(cluster)], numbers, numbers, rows, own, texts, 1
+            [engine_model(self.model)],
+            clusters,
+            np.zeros(len(plans), np.int32),
+            np.searchsorted(sizes, counts).astype(np.int32),
+            rows,
+            own,
+            texts,
+            1,
         )
         steps_s = np.where(np.asarray(reason_of) < 0, np.asarray(parts_s).sum(axis=1), np.inf)
         return steps_s, np.asarray(memory_bytes).sum(axis=1)

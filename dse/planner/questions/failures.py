@@ -44,7 +44,7 @@ def replan(problem: PlanProblem, before: PlanResult, solve: Solve, host: int, sl
     """Return the plans after a failure of a host of the cluster.
 
     Candidates are the cheapest plans of the planner (as many as it keeps) on all hosts left, and on those
-    with as many nodes of a kind as the next lower power of two, the others idle.
+    with as many nodes of a kind as the next lower power of two, or none where these hold others back.
 
     Raises:
         InputError: there is no plan before the failure, the last host fails, or the planner refuses.
@@ -74,13 +74,17 @@ def _left(problem: PlanProblem, failed: int) -> Iterator[list[int]]:
     """Numbers of the hosts that are left, and of fewer."""
     numbers = [number for number in range(len(problem.cluster.hosts)) if number != failed]
     cluster = restricted(problem, [problem.cluster.hosts[number] for number in numbers]).cluster
+    kinds = node_kinds(cluster)
     counts = []
-    for kind in node_kinds(cluster).values():
+    for kind in kinds.values():
         most = sum(kind_of(host) == kind for host in cluster.hosts)
-        counts.append(sorted({most, 1 << (most.bit_length() - 1)}, reverse=True))
+        # Steps leave types idle that do not help, but time all nodes of one as the slowest kind.
+        may_leave_out = problem.steps is None or sum(kind.type == other.type for other in kinds.values()) > 1
+        counts.append(sorted({most, 1 << (most.bit_length() - 1), *([0] * may_leave_out)}, reverse=True))
     for chosen in itertools.product(*counts):
-        nodes = dict(zip(node_kinds(cluster), chosen, strict=True))
-        yield [numbers[index] for index in chosen_numbers(cluster, nodes)]
+        if any(chosen):
+            nodes = dict(zip(kinds, chosen, strict=True))
+            yield [numbers[index] for index in chosen_numbers(cluster, nodes)]
 
 
 class Shard(NamedTuple):
