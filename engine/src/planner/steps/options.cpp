@@ -204,16 +204,16 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
         auto& best = best_.emplace_back();
         std::int64_t unit = 0;
         for (const std::int64_t gpus : group_sizes(question, type, family)) {
-            is_stopped_ = is_stopped_ || stop();
-            if (is_stopped_) return;
             unit = std::gcd(unit, gpus);
             Group& group = groups.emplace_back(Group{gpus, {}, {}, {}});
             each_choice(question, type, gpus, family, [&](const StageChoice& choice) {
-                Way* way = ways.find(choice, rounds, true);
+                is_stopped_ = is_stopped_ || stop();
+                Way* way = is_stopped_ ? nullptr : ways.find(choice, rounds, true);
                 if (way == nullptr) return;
                 fill(question, ranges, most_in_flight_,
                      group.options.emplace_back(Option{choice, way, {}, {}, 0.0}));
             });
+            if (is_stopped_) return;
             choose(ranges, group, best);
         }
         unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
@@ -242,47 +242,6 @@ void Options::choose(const Ranges& ranges, Group& group, std::vector<Best>& best
         }
         group.merged.push_back(merged(kept, types()));
     }
-}
-
-double least_step_s(const Question& question, Ways& ways, const Family& family, const Rounds& rounds) {
-    std::vector<std::vector<double>> work;  // seconds x GPUs, by type and kind of layer
-    for (std::uint32_t type = 0; type < question.types.size(); ++type) {
-        auto& least = work.emplace_back(question.model->kinds.size(), step::kInfinite);
-        for (const std::int64_t gpus : group_sizes(question, type, family)) {
-            each_choice(question, type, gpus, family, [&](const StageChoice& choice) {
-                // A mode that hides exchanges suits a stage alone.
-                Way* way = ways.find(choice, rounds, !question.modes[type][choice.mode].overlap_ep);
-                if (way == nullptr) return;
-                for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
-                    if (question.model->kinds[kind].is_prediction) continue;
-                    step::Chunk one{{{kind, 1}}, false, false, 0};
-                    if (way->plan().recompute != step::Recompute::kNone) one.repeated = 1;
-                    const double own = way->passes_s(one) * static_cast<double>(rounds.count * gpus);
-                    least[kind] = std::min(least[kind], own);
-                }
-            });
-        }
-    }
-    const auto finite = [](const std::vector<double>& of) {
-        return std::any_of(of.begin(), of.end(), [](double each) { return each < step::kInfinite; });
-    };
-    // GPUs of a type are at most as fast, in those of a reference type, as at their best kind of layer.
-    const auto reference = std::find_if(work.begin(), work.end(), finite);
-    if (reference == work.end()) return step::kInfinite;
-    double speed = 0.0, seconds = 0.0;
-    for (std::size_t type = 0; type < work.size(); ++type) {
-        double fastest = 0.0;
-        for (std::size_t kind = 0; kind < work[type].size(); ++kind) {
-            if (work[type][kind] == step::kInfinite) continue;
-            fastest = std::max(fastest, (*reference)[kind] / work[type][kind]);
-        }
-        speed += static_cast<double>(question.types[type].gpus) * fastest;
-    }
-    for (const step::Run& run : question.model->runs) {
-        if (question.model->kinds[run.kind].is_prediction) continue;
-        seconds += static_cast<double>(run.count) * (*reference)[run.kind];
-    }
-    return seconds / speed;
 }
 
 std::vector<Rounds> rounds_of(const Question& question) {

@@ -77,7 +77,7 @@ struct Best {
 /// All options with rounds of micro-batches.
 class Options {
 public:
-    /// `least_s` is what `least_step_s` returns; where `stop` ends the work, options are missing.
+    /// `least_s` is that of `LeastSteps`; where `stop` ends the work, options are missing.
     Options(const Question& question, const Ranges& ranges, Ways& ways, const Family& family,
             const Rounds& rounds, std::int64_t most_stages, double least_s,
             const std::function<bool()>& stop);
@@ -131,9 +131,6 @@ private:
     double least_s_;
     bool is_stopped_ = false;
 };
-
-/// The least time of all micro-batches on all GPUs, however these share them; infinite where none can run.
-double least_step_s(const Question& question, Ways& ways, const Family& family, const Rounds& rounds);
 
 /// Rounds that divide the batch, and those of replicas that fill a type where at most an eighth of them is
 /// idle.

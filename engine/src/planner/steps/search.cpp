@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planner/steps/climb.hpp"
+#include "planner/steps/least.hpp"
 #include "planner/steps/table.hpp"
 
 namespace dse::planner::steps {
@@ -57,9 +58,10 @@ public:
     SearchResult result() {
         const std::vector<Family> families = families_of(question_);
         std::vector<Block> blocks;
+        LeastSteps least(question_, ways_);
         for (const Rounds& rounds : rounds_of(question_)) {
             for (const Family& family : families) {
-                const double bound_s = least_step_s(question_, ways_, family, rounds);
+                const double bound_s = least.of(family, rounds);
                 single_stages(family, rounds);
                 if (bound_s < step::kInfinite) blocks.push_back({&family, rounds, bound_s});
             }
@@ -90,18 +92,19 @@ public:
     }
 
 private:
-    void try_plan(const MixedPlan& plan) {
+    void try_plan(const MixedPlan& plan, Ways& ways) {
         ++priced_;
-        if (const auto found = price(question_, ways_, plan)) ranking_.add(found->step_s, plan);
+        if (const auto found = price(question_, ways, plan)) ranking_.add(found->step_s, plan);
     }
 
     void single_stages(const Family& family, const Rounds& rounds) {
+        Ways ways(question_);  // which no pipeline has: to keep them takes memory, and time in the end
         for (std::uint32_t type = 0; type < question_.types.size(); ++type) {
             for (const std::int64_t gpus : group_sizes(question_, type, family)) {
                 if (limits_.stop()) return;
                 each_choice(question_, type, gpus, family, [&](StageChoice choice) {
                     choice.layers = ranges_.layers();
-                    try_plan({rounds, {choice}});
+                    try_plan({rounds, {choice}}, ways);
                 });
             }
         }
@@ -260,7 +263,7 @@ private:
     bool descend(const Options& options, const SuffixTable& table, std::int64_t stages, const Cut& left,
                  const Front& front, MixedPlan& plan) {
         if (stages == 0) {
-            try_plan(plan);
+            try_plan(plan, ways_);
             return true;
         }
         const std::int64_t in_flight = std::min(options.micro_batches(), stages);

@@ -16,18 +16,6 @@ step::Plan plan_of(const Question& question, const StageChoice& choice, const Ro
     return plan;
 }
 
-/// Whether degrees and rounds suit each other: most combinations do not, and making a way is slow.
-bool is_possible(const Question& question, const StageChoice& choice, const Rounds& rounds,
-                 bool is_pipelined) {
-    const step::Plan& mode = question.modes[choice.type][choice.mode];
-    if (rounds.sequences % choice.dp != 0) return false;
-    const std::int64_t most = question.most_micro_batch;
-    if (most != 0 && rounds.sequences / choice.dp > most) return false;
-    if (choice.dp == 1 && mode.zero_stage >= 2) return false;  // nothing is sharded
-    // Under one-forward-one-backward no second micro-batch can hide exchanges.
-    return !is_pipelined || !mode.overlap_ep;
-}
-
 /// The cluster of a type with as many GPUs as `stages` take.
 step::Cluster enlarged(const GpuType& type, std::int64_t gpus) {
     step::Cluster cluster = *type.cluster;
@@ -137,6 +125,17 @@ step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Par
     step::Chunk chunk = step::chunk_of(*question.model, part.first, part.end, part.is_first, part.is_last);
     if (plan.recompute != step::Recompute::kNone) chunk.repeated = chunk.count();
     return chunk;
+}
+
+bool Ways::is_possible(const Question& question, const StageChoice& choice, const Rounds& rounds,
+                       bool is_pipelined) {
+    const step::Plan& mode = question.modes[choice.type][choice.mode];
+    if (rounds.sequences % choice.dp != 0) return false;
+    const std::int64_t most = question.most_micro_batch;
+    if (most != 0 && rounds.sequences / choice.dp > most) return false;
+    if (choice.dp == 1 && mode.zero_stage >= 2) return false;  // nothing is sharded
+    // Under one-forward-one-backward no second micro-batch can hide exchanges.
+    return !is_pipelined || !mode.overlap_ep;
 }
 
 Way* Ways::find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined) {

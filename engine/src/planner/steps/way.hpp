@@ -100,6 +100,9 @@ class Ways {
 public:
     explicit Ways(const Question& question) : question_(question) {}
 
+    /// Whether degrees and rounds suit each other: most combinations do not, and making a way is slow.
+    static bool is_possible(const Question& question, const StageChoice& choice, const Rounds& rounds,
+                            bool is_pipelined);
     /// None where the mode does not suit the model or the batch.
     Way* find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined);
 

@@ -68,6 +68,7 @@ struct Plan {
     std::int64_t zero = 1;  ///< as the axis has it
     bool is_weight_sharded = false;
 
+    bool operator==(const Plan&) const = default;
     std::int64_t npus() const { return dp * tp * pp * cp; }
     std::int64_t expert_degree() const { return expert_tp != 0 ? expert_tp : tp; }
 };
