@@ -16,6 +16,7 @@ from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
 from dse.planner.questions import front, growth, price_ranges, replan, solve_subsets
 from dse.planner.questions.failures import Shard, holdings, moved_bytes
 from dse.planner.questions.subsets import node_kinds, subsets
+from dse.planner.questions.text import growth_entries, growth_text, price_entries, prices_text
 
 SPEED = {"A": 4.0, "V": 1.0}
 HOSTS = (*[Host(f"v{i}", "V", 2, 10, 1) for i in range(4)], *[Host(f"a{i}", "A", 2, 20, 2) for i in range(3)])
@@ -117,6 +118,32 @@ def test_growth_says_what_a_node_saves() -> None:
     assert a1.gain == pytest.approx(1 - 32 / 40)
     assert a2.gain == pytest.approx(1 - 32 / 48)
     assert [host.address for host in a2.problem.cluster.hosts][-2:] == ["new-a-0", "new-a-1"]
+
+
+def test_new_nodes_that_the_plan_leaves_idle_gain_nothing() -> None:
+    """A search that ended early finds a better plan of the old nodes where it has more of them."""
+    base = solve(PROBLEM)
+    assert base.best is not None
+    assert base.cost is not None
+    plan, cost = replace(base.best, starts=(0, 10)), replace(base.cost, cost_ms=0.9 * base.cost.cost_ms)
+    better = replace(base, best=plan, cost=cost)
+    found = growth(PROBLEM, base, lambda _: better, ["V"], [1])
+    assert [one.gain for one in found] == [0.0]
+    (row,) = growth_text(growth_entries(found), base.cost.cost_ms).splitlines()[2:]
+    assert "0.00  leave them idle" in row
+
+
+def test_of_subsets_that_cost_the_same_at_all_prices_the_fastest_is_named() -> None:
+    free = replace(PROBLEM, cluster=replace(CLUSTER, price_per_hour={"V": 0.0, "A": 3.0}))
+    (only,) = price_ranges([one for one in solve_subsets(free, solve) if "A" not in one.gpus], "A")
+    assert dict(only.subset.nodes) == {"V": 4, "A": 0}
+
+
+def test_prices_say_how_far_plans_may_be_from_the_best() -> None:
+    found = solve_subsets(PROBLEM, lambda problem: replace(solve(problem), bound_ms=20.0, optimal=False))
+    header, row, *_ = prices_text(price_entries(price_ranges(found, "V"))).splitlines()
+    assert "% above bound" in header
+    assert "525.00" in row  # 4 V: 125 ms above 20 ms
 
 
 def test_shards_that_stay_are_not_moved() -> None:

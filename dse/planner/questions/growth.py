@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.ranks import stage_types
 from dse.planner.questions.subsets import Solve, kind_of, node_kinds, restricted, solved
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The best plan with `nodes` more of a kind, which uses them all; `gain` is the share of a step it saves.
+    """The best plan with `nodes` more of a kind; `gain` is the share of a step that they save.
 
-    `gain` below 0 means that a plan that uses the new nodes is slower than the one without; leave them idle.
+    `gain` is at most 0 where the plan needs no more GPUs than there were, or is slower: leave the nodes idle.
     None means that no plan fits.
     """
 
@@ -41,8 +44,19 @@ def growth(
             gain = None
             if result.cost is not None and base.cost is not None:
                 gain = 1 - result.cost.cost_ms / base.cost.cost_ms
+                if not _has_more(grown, result, problem.cluster):
+                    gain = min(0.0, gain)  # a longer search of the nodes without them finds this plan, too
             found.append(Growth(name, count, grown, result, gain))
     return found
+
+
+def _has_more(grown: PlanProblem, result: PlanResult, before: MixedCluster) -> bool:
+    """Whether the best plan has more GPUs of a type than there were."""
+    assert result.best is not None
+    used: Counter[str] = Counter()
+    for types in stage_types(grown.cluster, result.best):
+        used.update(types)
+    return any(gpus > before.gpus_of(type_) for type_, gpus in used.items())
 
 
 def with_nodes(problem: PlanProblem, kind: str, count: int) -> PlanProblem:

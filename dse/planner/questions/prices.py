@@ -31,12 +31,16 @@ def price_ranges(found: Sequence[Subset], type_: str) -> list[PriceRange]:
     """Return the cheapest subset for every price of a type, the other prices as they are.
 
     The price of a step on a subset is a line in the price of the type: time x (GPUs of the type x price +
-    price of the others). The answer is the lower envelope of these lines, exact but for rounding.
+    price of the others). The answer is the lower envelope of these lines, exact but for rounding. Of subsets
+    that cost the same at all prices it is the fastest.
 
     Raises:
         InputError: prices are unknown, or no subset has a plan.
     """
-    lines = [_line(subset, type_) for subset in found if subset.step_ms is not None]
+    known = sorted(
+        (subset for subset in found if subset.step_ms is not None), key=lambda one: one.step_ms or 0
+    )
+    lines = [_line(subset, type_) for subset in known]
     if not lines:
         raise InputError("no subset of the nodes has a plan that fits; see dse plan, without prices")
     ranges = []

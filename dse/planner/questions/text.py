@@ -97,7 +97,7 @@ def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:
 
 def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per range of prices."""
-    header = ("price of", "from", "to", "nodes", "step", "price/1000 steps at from", "plan")
+    header = ("price of", "from", "to", "nodes", "step", "% above bound", "price/1000 steps at from", "plan")
     rows = [
         (
             entry["type"],
@@ -105,6 +105,7 @@ def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
             "any" if entry["to"] is None else f"{entry['to']:.4g}",
             _nodes(entry["nodes"]),
             duration(entry["step_ms"]),
+            _gap(entry),
             f"{1000 * entry['price_per_step_at_from']:.3f}",
             _plan(entry["plan"]),
         )
@@ -136,7 +137,7 @@ def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
     rows = []
     for entry in entries:
         gain = entry["gain"]
-        advice = "no plan with them all" if gain is None else "leave them idle" if gain <= 0 else "use them"
+        advice = "no plan" if gain is None else "use them" if round(100 * gain, 2) > 0 else "leave them idle"
         rows.append(
             (
                 f"{entry['nodes']} {entry['kind']}",
