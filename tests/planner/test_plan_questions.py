@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from step_problems import step_problem
 
 from dse.base.errors import InputError
 from dse.planner.problem.cluster import Host, MixedCluster
@@ -147,12 +148,12 @@ def test_prices_say_how_far_plans_may_be_from_the_best() -> None:
 
 
 def test_shards_that_stay_are_not_moved() -> None:
-    held = {(0, 0): Shard(0, 2, 0, 2)}
-    assert moved_bytes(PROBLEM, {(0, 0): Shard(0, 2, 0, 2)}, held) == 0
-    assert moved_bytes(PROBLEM, {(0, 0): Shard(0, 2, 0, 1)}, held) == 8  # the other half of two layers
-    assert moved_bytes(PROBLEM, {(0, 0): Shard(1, 4, 0, 2)}, held) == 8  # halves of two layers more
-    assert moved_bytes(PROBLEM, {(0, 0): Shard(0, 2, 1, 2)}, held) == 8
-    assert moved_bytes(PROBLEM, {(0, 1): Shard(0, 4, 0, 1)}, held) == 32
+    held = {(0, 0): [Shard(0, 2, 0, 2)]}
+    assert moved_bytes(PROBLEM, {(0, 0): [Shard(0, 2, 0, 2)]}, held) == 0
+    assert moved_bytes(PROBLEM, {(0, 0): [Shard(0, 2, 0, 1)]}, held) == 8  # the other half of two layers
+    assert moved_bytes(PROBLEM, {(0, 0): [Shard(1, 4, 0, 2)]}, held) == 8  # halves of two layers more
+    assert moved_bytes(PROBLEM, {(0, 0): [Shard(0, 2, 1, 2)]}, held) == 8
+    assert moved_bytes(PROBLEM, {(0, 1): [Shard(0, 4, 0, 1)]}, held) == 32
 
 
 def test_holdings_follow_ranks_over_hosts() -> None:
@@ -161,9 +162,49 @@ def test_holdings_follow_ranks_over_hosts() -> None:
     assert first_ranks(plan) == [0, 4, 6]
     assert [[span.host for span in own] for own in stage_spans(CLUSTER, plan)] == [[4, 5], [6], [0, 1, 2, 3]]
     found = holdings(PROBLEM, plan, range(7))
-    assert found[4, 1] == Shard(0, 1, 1, 2)
-    assert found[6, 0] == Shard(1, 2, 0, 2)
-    assert found[3, 1] == Shard(2, 4, 0, 1)
+    assert found[4, 1] == [Shard(0, 1, 1, 2)]
+    assert found[6, 0] == [Shard(1, 2, 0, 2)]
+    assert found[3, 1] == [Shard(2, 4, 0, 1)]
+
+
+def one_stage(gpus: int, tp: int, way: str) -> ClusterPlan:
+    return ClusterPlan(("H100",), (gpus,), ((gpus // tp, tp),), 1, (0, 4), 1, ways=(way,), starts=(0,))
+
+
+def test_experts_and_sharded_weights_are_held_in_parts() -> None:
+    """A layer of Mixtral has 2.8 GB of experts; all else of two layers and both tables take .7 GB."""
+    one = ("cluster=h100_a100", "cluster.nodes.0.count=1", "cluster.nodes.1.count=1")
+    problem = step_problem(*one, "model=mixtral_8x7b", "model.num_layers=2", gbs="8")
+    experts = 2 * 2 * 8 * 3 * 4096 * 14336
+    rest = sum(problem.profiles.parameters_bytes) - experts
+    moved = {
+        way: moved_bytes(problem, holdings(problem, one_stage(8, tp, way), range(2)), {})
+        for tp, way in (
+            (1, ""),
+            (1, "ep=8"),
+            (2, "tp=2 ep=4 expert_tp=1"),
+            (1, "zero=3 weight_sharded=true"),
+            (2, "tp=2 ep=2 expert_tp=1 weight_sharded=true"),
+        )
+    }
+    assert list(moved.values()) == [
+        pytest.approx(8 * (rest + experts)),
+        pytest.approx(8 * rest + experts),
+        pytest.approx(4 * rest + 2 * experts),
+        pytest.approx(rest + experts),
+        pytest.approx(rest + experts),
+    ]
+
+
+def test_interleaved_stages_hold_a_range_of_layers_for_each_chunk() -> None:
+    problem = step_problem("cluster=dgx_h100", "model=llama3_8b", "model.num_layers=8", gbs="64")
+    (name,) = problem.type_order
+    way = "pp=2 chunks=2 schedule=interleaved"
+    plan = ClusterPlan((name,), (1, 1), ((1, 1),) * 2, 64, (0, 5, 10), 2, ways=(way,) * 2, starts=(0, 1))
+    assert holdings(problem, plan, range(8)) == {
+        (0, 0): [Shard(0, 3, 0, 1), Shard(5, 7, 0, 1)],
+        (0, 1): [Shard(3, 5, 0, 1), Shard(7, 10, 0, 1)],
+    }
 
 
 def test_a_failure_is_answered_by_the_fastest_plan_and_by_one_that_keeps_weights() -> None:

@@ -100,6 +100,12 @@ def parameter_bytes(model: ModelSpec) -> tuple[float, ...]:
     return (float(table), *layers, float(head))
 
 
+def expert_bytes(model: ModelSpec) -> tuple[float, ...]:
+    """Bytes of the parameters of experts alone, of the same layers."""
+    layers = [float(PARAMETER_BYTES * layer_parameters(model, kind).experts) for kind in _kinds(model)]
+    return (0.0, *layers, 0.0)
+
+
 def _kinds(model: ModelSpec) -> list[LayerKind]:
     return [kind for kind, count in layer_kinds(model) for _ in range(count)]
 

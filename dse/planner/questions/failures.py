@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.planner.problem.costs.step import plan_chunks
+from dse.planner.problem.costs_from_model import expert_bytes
 from dse.planner.problem.plan import ClusterPlan, PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.ranks import stage_spans
+from dse.planner.problem.steps import way_of
 from dse.planner.questions.subsets import Solve, chosen_numbers, kind_of, node_kinds, restricted, solved
 
 
@@ -88,40 +91,91 @@ def _left(problem: PlanProblem, failed: int) -> Iterator[list[int]]:
 
 
 class Shard(NamedTuple):
-    """The layers from `first` up to `end`, of each the part `part` of `parts`."""
+    """The layers from `first` up to `end`: the part `part` of `parts` of their experts, or of all else."""
 
     first: int
     end: int
     part: int
     parts: int
+    has_experts: bool = False
 
 
-def holdings(problem: PlanProblem, plan: ClusterPlan, numbers: Sequence[int]) -> dict[tuple[int, int], Shard]:
+Holdings = Mapping[tuple[int, int], Sequence[Shard]]
+"""What GPUs hold, by the numbers of host and GPU."""
+
+
+def holdings(problem: PlanProblem, plan: ClusterPlan, numbers: Sequence[int]) -> Holdings:
     """Return what each GPU holds of the weights; `numbers` are those of the problem's hosts in the answer."""
     found = {}
+    has_experts = any(_bytes_of_experts(problem))
     for stage, spans in enumerate(stage_spans(problem.cluster, plan)):
-        tp, rank = plan.strategies[stage][1], 0
+        rank, ranges = 0, _ranges(problem, plan, stage)
         for span in spans:
             for gpu in range(span.first, span.first + span.gpus):
-                bounds = plan.partition[stage], plan.partition[stage + 1]
-                found[numbers[span.host], gpu] = Shard(*bounds, rank % tp, tp)
+                own = found[numbers[span.host], gpu] = [
+                    Shard(*bounds, *_part_of_rest(plan, stage, rank)) for bounds in ranges
+                ]
+                if has_experts:
+                    own += [Shard(*bounds, *_part_of_experts(plan, stage, rank), True) for bounds in ranges]
                 rank += 1
     return found
 
 
-def moved_bytes(
-    problem: PlanProblem, needed: Mapping[tuple[int, int], Shard], held: Mapping[tuple[int, int], Shard]
-) -> float:
+def _ranges(problem: PlanProblem, plan: ClusterPlan, stage: int) -> list[tuple[int, int]]:
+    """The layers of a stage; of interleaved ones a range for each chunk."""
+    if plan_chunks(plan) == 1:
+        return [(plan.partition[stage], plan.partition[stage + 1])]
+    from dse.native._engine import stage_layers
+
+    assert problem.steps is not None
+    way, pp = way_of(plan.ways[stage]), len(plan.groups)
+    counts = stage_layers(problem.steps.layers, pp, way.chunks, way.stages)
+    ends = [0, *(1 + end for end in itertools.accumulate(counts[:-1])), problem.layers]
+    return [(ends[chunk], ends[chunk + 1]) for chunk in range(stage, len(counts), pp)]
+
+
+def _part_of_rest(plan: ClusterPlan, stage: int, rank: int) -> tuple[int, int]:
+    """Which part of a layer a rank of a stage holds besides experts; replicas share it out under ZeRO-3."""
+    tp = plan.strategies[stage][1]
+    way = way_of(plan.ways[stage]) if plan.ways else None
+    if way is None or not way.weight_sharded:
+        return rank % tp, tp
+    copies = way.shard_ranks or plan.groups[stage] // tp
+    return rank % tp * copies + rank // tp % copies, tp * copies
+
+
+def _part_of_experts(plan: ClusterPlan, stage: int, rank: int) -> tuple[int, int]:
+    """The same of experts, whose groups have degrees of their own."""
+    tp = plan.strategies[stage][1]
+    way = way_of(plan.ways[stage]) if plan.ways else None
+    if way is None:
+        return rank % tp, tp
+    degree = way.expert_tp or tp
+    copies = plan.groups[stage] // (degree * way.ep) if way.weight_sharded else 1
+    part = rank // degree % way.ep * degree + rank % degree
+    return part * copies + rank // (degree * way.ep) % copies, degree * way.ep * copies
+
+
+def _bytes_of_experts(problem: PlanProblem) -> tuple[float, ...]:
+    """Of each layer; none where no model is known to have any."""
+    model = None if problem.step_space is None else problem.step_space.model
+    return () if model is None or model.experts is None else expert_bytes(model)
+
+
+def moved_bytes(problem: PlanProblem, needed: Holdings, held: Holdings) -> float:
     """Return the bytes of weights that GPUs must load: those that they need and do not hold."""
-    sums = [0.0, *itertools.accumulate(problem.profiles.parameters_bytes)]
+    every, experts = problem.profiles.parameters_bytes, _bytes_of_experts(problem)
+    rest = [own - part for own, part in zip(every, experts or (0.0,) * len(every), strict=True)]
+    sums = {False: [0.0, *itertools.accumulate(rest)], True: [0.0, *itertools.accumulate(experts)]}
     total = 0.0
-    for gpu, own in needed.items():
-        total += max(0.0, sums[own.end] - sums[own.first]) / own.parts
-        if gpu in held:
-            old = held[gpu]
-            low, high = max(own.first, old.first), min(own.end, old.end)
-            ends = (own.part + 1) / own.parts, (old.part + 1) / old.parts
-            share = min(ends) - max(own.part / own.parts, old.part / old.parts)
-            if low < high and share > 0:
-                total -= share * (sums[high] - sums[low])
+    for gpu, shards in needed.items():
+        for own in shards:
+            of = sums[own.has_experts]
+            total += max(0.0, of[own.end] - of[own.first]) / own.parts
+            for old in held.get(gpu, ()):
+                low, high = max(own.first, old.first), min(own.end, old.end)
+                ends = (own.part + 1) / own.parts, (old.part + 1) / old.parts
+                share = min(ends) - max(own.part / own.parts, old.part / old.parts)
+                if old.has_experts == own.has_experts and low < high and share > 0:
+                    total -= share * (of[high] - of[low])
     return total
