@@ -135,7 +135,7 @@ def _ranges(problem: PlanProblem, plan: ClusterPlan, stage: int) -> list[tuple[i
 
 
 def _part_of_rest(plan: ClusterPlan, stage: int, rank: int) -> tuple[int, int]:
-    """Which part of a layer a rank of a stage holds besides experts; replicas share it out under ZeRO-3."""
+    """The part of a layer besides its experts that a rank of a stage holds; ZeRO-3 shares it out."""
     tp = plan.strategies[stage][1]
     way = way_of(plan.ways[stage]) if plan.ways else None
     if way is None or not way.weight_sharded:
