@@ -113,6 +113,22 @@ def test_no_bound_of_tables_alone_is_above_what_enumeration_finds(gap: float) ->
         assert not count or bound_s <= least_s * (1 + 1e-9), case
 
 
+@pytest.mark.parametrize(("nodes", "layers"), [(2, 4), (3, 6)])
+def test_tables_know_that_long_pipelines_send_between_nodes(nodes: int, layers: int) -> None:
+    """Nodes of two GPUs at 1 GB/s and a batch of seven, which no two replicas share: one GPU is a stage."""
+    model = replace(model_of(["model=llama3_8b"]), num_layers=layers, batch_size=7, seq_len=2048)
+    found = accelerator("h100_sxm", "accelerator")
+    tiers = [TierSpec("node", 2.0, bandwidth_gbps=300), TierSpec("nodes", 5.0, bandwidth_gbps=1)]
+    links = json.dumps(cluster_record(cluster("h100", found, nodes, 2, tiers)))
+    ways = (way_words(Plan(precision="bf16")),)
+    type_ = StepType("h100", links, 2 * nodes, 2, found.usable_memory_bytes, ways)
+    question = StepInputs(json.dumps(model_record(model)), layers, (type_,), (0.0,), 1).question()
+    least_s, (_, _, stages), _ = question.enumerate()
+    _, bound_s, *_ = question.search(float("inf"), 0.0, 0, 1, None, None)
+    assert len(stages) == 2
+    assert 0.999 * least_s < bound_s <= least_s
+
+
 def test_a_search_without_time_has_a_bound_and_begins_no_plan() -> None:
     random, bounded = Random(5), 0
     for case in range(10):

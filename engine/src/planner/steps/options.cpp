@@ -66,15 +66,19 @@ Shape shape_of(const step::Chunk& chunk) {
     return shape;
 }
 
-void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_flight, Option& option) {
+void fill(const Question& question, const Ranges& ranges, const std::vector<step::Links>& links,
+          std::int64_t most_in_flight, Option& option) {
     Way& way = *option.way;
-    option.least_send_s = step::kInfinite;
+    double far_s = step::kInfinite;
     for (std::uint32_t type = 0; type < question.types.size(); ++type) {
-        // Messages of two stages are the fastest that there are.
-        option.sends_s.push_back(type == option.choice.type
-                                     ? way.send_s(2, way.gpus())
-                                     : way.far_send_s(question.gpu_gbps(option.choice.type, type)));
-        option.least_send_s = std::min(option.least_send_s, option.sends_s.back());
+        option.sends_s.push_back(step::kInfinite);
+        if (type == option.choice.type) continue;
+        option.sends_s.back() = way.far_send_s(question.gpu_gbps(option.choice.type, type));
+        far_s = std::min(far_s, option.sends_s.back());
+    }
+    for (const step::Links& own : links) {
+        option.sends_s.push_back(way.send_s(own));
+        option.least_sends_s.push_back(std::min(far_s, option.sends_s.back()));
     }
     const double capacity = question.types[option.choice.type].memory_bytes;
     std::vector<std::optional<MemoryLines>> lines(ranges.shapes());
@@ -103,24 +107,24 @@ void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_f
 }
 
 /// Whether a choice is at least as good as another in all that counts.
-bool is_as_good(const Choice& one, const Choice& other, std::size_t types) {
+bool is_as_good(const Choice& one, const Choice& other, std::size_t sends) {
     if (one.cell.forward_s > other.cell.forward_s || one.cell.backward_s > other.cell.backward_s ||
         one.cell.exposed_s > other.cell.exposed_s || one.cell.tail_s > other.cell.tail_s ||
         one.cell.most_in_flight < other.cell.most_in_flight) {
         return false;
     }
-    return std::equal(one.sends_s, one.sends_s + types, other.sends_s, std::less_equal<>());
+    return std::equal(one.sends_s, one.sends_s + sends, other.sends_s, std::less_equal<>());
 }
 
 /// Choices of which one stands for all with almost the same passes: no slower in any time than these.
-std::vector<Choice> merged(std::vector<Choice> choices, std::size_t types) {
+std::vector<Choice> merged(std::vector<Choice> choices, std::size_t sends) {
     std::vector<Choice> found;
     std::sort(choices.begin(), choices.end(),
               [](const Choice& one, const Choice& other) { return one.cell.both_s() < other.cell.both_s(); });
     for (const Choice& own : choices) {
         const auto same = std::find_if(found.begin(), found.end(), [&](const Choice& one) {
             return own.cell.both_s() <= one.cell.both_s() * kAlmost &&
-                   std::equal(one.sends_s, one.sends_s + types, own.sends_s, std::less_equal<>());
+                   std::equal(one.sends_s, one.sends_s + sends, own.sends_s, std::less_equal<>());
         });
         if (same == found.end()) {
             found.push_back(own);
@@ -210,8 +214,8 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
                 is_stopped_ = is_stopped_ || stop();
                 Way* way = is_stopped_ ? nullptr : ways.find(choice, rounds, true);
                 if (way == nullptr) return;
-                fill(question, ranges, most_in_flight_,
-                     group.options.emplace_back(Option{choice, way, {}, {}, 0.0}));
+                fill(question, ranges, ways.links(*way), most_in_flight_,
+                     group.options.emplace_back(Option{choice, way, {}, {}, {}}));
             });
             if (is_stopped_) return;
             choose(ranges, group, best);
@@ -233,14 +237,15 @@ void Options::choose(const Ranges& ranges, Group& group, std::vector<Best>& best
             if (own.cell.most_in_flight >= std::min<std::int64_t>(2, most_in_flight_)) {
                 least.both_s = std::min(least.both_s, own.cell.both_s());
                 const double after_s = is_first ? own.cell.exposed_s + own.cell.tail_s : 0.0;
-                least.pass_s = std::min(least.pass_s, own.cell.both_s() + 2 * option.least_send_s + after_s);
+                least.pass_s =
+                    std::min(least.pass_s, own.cell.both_s() + 2 * option.least_sends_s.front() + after_s);
             }
-            const auto beats = [&](const Choice& one) { return is_as_good(one, own, types()); };
+            const auto beats = [&](const Choice& one) { return is_as_good(one, own, types() + kLevels); };
             if (std::any_of(kept.begin(), kept.end(), beats)) continue;
-            std::erase_if(kept, [&](const Choice& one) { return is_as_good(own, one, types()); });
+            std::erase_if(kept, [&](const Choice& one) { return is_as_good(own, one, types() + kLevels); });
             kept.push_back(own);
         }
-        group.merged.push_back(merged(kept, types()));
+        group.merged.push_back(merged(kept, types() + kLevels));
     }
 }
 

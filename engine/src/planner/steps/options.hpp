@@ -43,20 +43,20 @@ struct Cell {
     double both_s() const { return forward_s + backward_s; }
 };
 
-/// A way with its cells, by class, and messages to a next stage of each type.
+/// A way with its cells, by class, and messages: to a next stage of each type, and by level to one alike.
 struct Option {
     StageChoice choice;
     Way* way = nullptr;
     std::vector<Cell> cells;
     std::vector<double> sends_s;
-    double least_send_s = 0.0;
+    std::vector<double> least_sends_s;  ///< by level of stages
 };
 
 /// A cell of an option that no other of its group beats in all its times and in memory.
 struct Choice {
     Cell cell;
     std::uint32_t option = 0;
-    const double* sends_s = nullptr;  ///< by type
+    const double* sends_s = nullptr;  ///< of its option
 };
 
 /// Options of a type on so many GPUs.
@@ -91,6 +91,10 @@ public:
         return best_[type][group * classes_ + klass];
     }
     double least_s() const { return least_s_; }
+    /// The place of a message to a type among `sends_s`, in a pipeline of at least so many stages.
+    std::size_t send(std::uint32_t from, std::uint32_t to, std::int64_t stages) const {
+        return from == to ? types() + level_of(stages) : to;
+    }
     bool is_stopped() const { return is_stopped_; }
     const Rounds& rounds() const { return rounds_; }
     std::int64_t micro_batches() const { return rounds_.count; }

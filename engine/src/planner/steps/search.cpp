@@ -13,7 +13,6 @@ namespace dse::planner::steps {
 
 namespace {
 
-constexpr std::int64_t kMostStages = 64;
 constexpr std::uint64_t kFewNeighbours = 3000;    // that are priced of a good plan
 constexpr std::uint64_t kManyNeighbours = 30000;  // of the best plans in the end
 constexpr double kClimbAbove = 1.05;              // of the best plan: neighbours of plans below are priced
@@ -268,6 +267,8 @@ private:
         }
         const std::int64_t in_flight = std::min(options.micro_batches(), stages);
         const auto batches = static_cast<double>(options.micro_batches());
+        const std::size_t level =
+            stages == 1 ? 0 : level_of(static_cast<std::int64_t>(plan.stages.size()) + stages);
         for (std::uint32_t type = 0; type < options.types(); ++type) {
             const bool is_new = ((left.others >> type) & 1) != 0;
             if (!is_new && (type != left.type || plan.stages.empty())) continue;
@@ -287,7 +288,7 @@ private:
                         if (cell.most_in_flight < in_flight) continue;
                         const auto flight = static_cast<double>(in_flight);
                         const double both_s = cell.both_s(),
-                                     sent_s = stages == 1 ? 0.0 : 2 * option.least_send_s;
+                                     sent_s = stages == 1 ? 0.0 : 2 * option.least_sends_s[level];
                         Front on = front;
                         on.before_s += both_s + sent_s;
                         on.busy_s = std::max(on.busy_s, front.before_s + batches * both_s);

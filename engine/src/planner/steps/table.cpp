@@ -142,6 +142,7 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
              options_.units(before.type) - before.units, 0};
     Row& row = rows_[static_cast<std::size_t>(stages) + 1];
     const Group& own_group = options_.groups(before.type)[group];
+    const std::size_t to = stages == 0 ? 0 : options_.send(before.type, cut.type, stages + 1);
     const auto& choices = precision_.is_coarse ? own_group.merged : own_group.choices;
     const std::int64_t from = std::min(cut.layer - 1, prefixes_.last(left));
     for (std::int64_t first = from; first >= (stages == 0 ? 1 : 0); --first) {  // one stage is no pipeline
@@ -152,7 +153,7 @@ void SuffixTable::extend_by(std::int64_t stages, const Cut& cut, const std::vect
         for (const Choice& choice : choices[ranges_.of(first, cut.layer)]) {
             const Cell& cell = choice.cell;
             if (cell.most_in_flight < in_flight) continue;
-            const double send_s = stages == 0 ? 0.0 : choice.sends_s[cut.type];
+            const double send_s = stages == 0 ? 0.0 : choice.sends_s[to];
             const double pass_s = cell.both_s() + 2 * send_s;
             const double least_s =
                 options_.core_s(cell, in_flight, 2 * send_s + least_pass_s, 2 * send_s + least_pass_s, 0.0);

@@ -100,13 +100,16 @@ const StagePrice& Way::stage(const Part& part, std::int64_t in_flight) {
 double Way::send_s(std::int64_t stages, std::int64_t stage_gpus) {
     const auto [known, is_new] = sends_.emplace(std::pair{stages, stage_gpus}, 0.0);
     if (is_new) {
-        step::Cluster cluster = cluster_;
-        cluster.tiers.back().npus = std::max(cluster.tiers.back().npus, stages * stage_gpus);
-        const step::Group group{stages, stage_gpus, 0, 0, stages * stage_gpus};
-        known->second =
-            step::Links::of(group, cluster, step::Algorithm::kAuto, synthesizer_).send_s(message_bytes());
+        known->second = send_s(links(stages, stage_gpus));
     }
     return known->second;
+}
+
+step::Links Way::links(std::int64_t stages, std::int64_t stage_gpus) const {
+    step::Cluster cluster = cluster_;
+    cluster.tiers.back().npus = std::max(cluster.tiers.back().npus, stages * stage_gpus);
+    const step::Group group{stages, stage_gpus, 0, 0, stages * stage_gpus};
+    return step::Links::of(group, cluster, step::Algorithm::kAuto, synthesizer_);
 }
 
 double Way::far_send_s(double gpu_gbps) const {
@@ -136,6 +139,20 @@ bool Ways::is_possible(const Question& question, const StageChoice& choice, cons
     if (choice.dp == 1 && mode.zero_stage >= 2) return false;  // nothing is sharded
     // Under one-forward-one-backward no second micro-batch can hide exchanges.
     return !is_pipelined || !mode.overlap_ep;
+}
+
+const std::vector<step::Links>& Ways::links(const Way& way) {
+    std::vector<step::Links>& found = links_[{way.type(), way.gpus()}];
+    if (!found.empty()) return found;
+    step::Links fastest = way.links(kMostStages, way.gpus());
+    found.assign(kLevels, fastest);
+    for (std::int64_t stages = kMostStages - 1; stages >= 2; --stages) {
+        const step::Links own = way.links(stages, way.gpus());
+        fastest.latency_s = std::min(fastest.latency_s, own.latency_s);
+        fastest.message_bandwidth = std::max(fastest.message_bandwidth, own.message_bandwidth);
+        found[level_of(stages)] = fastest;
+    }
+    return found;
 }
 
 Way* Ways::find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined) {

@@ -1,6 +1,7 @@
 // One way to run stages: a mode on GPUs of a type with a data-parallel degree and a micro-batch.
 #pragma once
 
+#include <bit>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,14 @@
 #include "prediction/steps/updates.hpp"
 
 namespace dse::planner::steps {
+
+inline constexpr std::int64_t kMostStages = 64;
+
+/// The number of stages as a level of `Ways::links`, which their messages are no faster than.
+inline std::size_t level_of(std::int64_t stages) {
+    return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(stages - 1))) - 1;
+}
+inline const std::size_t kLevels = level_of(kMostStages) + 1;
 
 /// A stage with the layers of the model from `first` up to, not including, `end`; the first stage has the
 /// embedding, the last the head.
@@ -57,6 +66,9 @@ public:
     const StagePrice& stage(const Part& part, std::int64_t in_flight);
     /// Of a message to the next stage in a pipeline of `stages` alike, or of another type.
     double send_s(std::int64_t stages, std::int64_t stage_gpus);
+    double send_s(const step::Links& links) const { return links.send_s(message_bytes()); }
+    /// To the next of `stages` alike.
+    step::Links links(std::int64_t stages, std::int64_t stage_gpus) const;
     double far_send_s(double gpu_gbps) const;
     /// How often a step reduces gradients.
     std::int64_t rounds() const { return plan_.zero_stage == 2 ? micro_batches_ : 1; }
@@ -103,6 +115,8 @@ public:
     /// Whether degrees and rounds suit each other: most combinations do not, and making a way is slow.
     static bool is_possible(const Question& question, const StageChoice& choice, const Rounds& rounds,
                             bool is_pipelined);
+    /// Links to the next stage alike in pipelines of 2^level + 1 stages or more: as fast as any of these.
+    const std::vector<step::Links>& links(const Way& way);
     /// None where the mode does not suit the model or the batch.
     Way* find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined);
 
@@ -116,6 +130,7 @@ private:
     };
     const Question& question_;
     std::map<Key, std::unique_ptr<Way>> known_;
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<step::Links>> links_;  // by type and GPUs
 };
 
 }  // namespace dse::planner::steps
