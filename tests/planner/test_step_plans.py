@@ -237,6 +237,18 @@ def test_a_fifth_node_leaves_the_plans_of_four() -> None:
     assert [cost_ms for cost_ms, _ in five.homogeneous] == [cost_ms for cost_ms, _ in four.homogeneous]
 
 
+def test_more_gpus_than_a_batch_can_fill_have_the_plans_of_fewer() -> None:
+    """One sequence and four layers fill 64 GPUs at most: no sweep over 128 has a plan."""
+    found = []
+    for nodes in (8, 16):
+        words = ("cluster=dgx_h100", f"cluster.nodes.0.count={nodes}", "model=llama3_8b")
+        problem = step_problem(*words, "model.num_layers=4", gbs="1")
+        result = solve("exact", problem, "step", Limits(keep=1))
+        assert result.cost is not None
+        found.append(result.cost.cost_ms)
+    assert found[1] <= found[0]
+
+
 def test_equal_stages_cost_what_a_sweep_predicts() -> None:
     problem = step_problem("cluster=dgx_h100", "model=llama3_8b", gbs="256")
     assert problem.steps is not None

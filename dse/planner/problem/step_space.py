@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.base.numbers import powers_of_two
 from dse.inputs.accelerators import Accelerator, TierSpec, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy
@@ -69,9 +70,12 @@ class StepSpace:
         nodes = sum(host.gpus // node_gpus for host in hosts)
         tiers = self.tiers.get(name) or _tiers(mixed, hosts, node_gpus)
         links = cluster(name, found, nodes, node_gpus, tiers)
+        powers = powers_of_two(nodes)
         # Degrees of a sweep divide all its GPUs: of five nodes it has few. Plans may leave one of them idle.
-        counts = dict.fromkeys((nodes, 1 << (nodes.bit_length() - 1)))
-        plans = [plan for count in counts for plan in self._plans(name, found, count, node_gpus, tiers)]
+        counts = [nodes] if nodes == powers[-1] else [nodes, powers[-1]]
+        plans = self._plans(name, found, counts, node_gpus, tiers)
+        if not plans:  # a small batch and a few layers cannot fill so many GPUs
+            plans = self._plans(name, found, powers[:-1], node_gpus, tiers)
         # Enough nodes for stages that lie on several.
         wide = cluster(name, found, max(nodes, 2), node_gpus, tiers)
         return StepType(
@@ -89,6 +93,12 @@ class StepSpace:
         return Plan(precision=found.format_16bit, framework=found.framework)
 
     def _plans(
+        self, name: str, found: Accelerator, counts: Sequence[int], node_gpus: int, tiers: Sequence[TierSpec]
+    ) -> list[Plan]:
+        """The plans of sweeps over so many nodes."""
+        return [plan for nodes in counts for plan in self._swept(name, found, nodes, node_gpus, tiers)]
+
+    def _swept(
         self, name: str, found: Accelerator, nodes: int, node_gpus: int, tiers: Sequence[TierSpec]
     ) -> list[Plan]:
         if nodes * node_gpus < 2:
