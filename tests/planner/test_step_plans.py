@@ -19,7 +19,9 @@ from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import document
 from dse.planner.problem.costs.price_rule import Infeasible
 from dse.planner.problem.costs.step import StepRule
+from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.ranks import stage_spans
 from dse.planner.problem.steps import StepInputs, StepType, way_of, way_words
 from dse.planner.proofs.certificate import digest
 from dse.planner.proofs.check import check_document
@@ -235,6 +237,25 @@ def test_a_fifth_node_leaves_the_plans_of_four() -> None:
     assert five.optimal
     assert five.cost.cost_ms <= four.cost.cost_ms
     assert [cost_ms for cost_ms, _ in five.homogeneous] == [cost_ms for cost_ms, _ in four.homogeneous]
+
+
+def test_no_tensor_group_lies_on_two_nodes_of_unequal_size(tmp_path: Path) -> None:
+    """Steps take a node of twelve GPUs for one of eight: four of them stay idle."""
+    path = tmp_path / "odd.yaml"
+    nodes = [f"{{accelerator: h100_sxm, count: 1, gpus: {gpus}}}" for gpus in (12, 8)]
+    nodes.append("{accelerator: a100_80, count: 1, gpus: 8}")
+    links = "intra_gbps: 450, inter_gbps: 400}"
+    path.write_text("name: odd\nnodes:\n" + "".join(f"  - {node[:-1]}, {links}\n" for node in nodes))
+    problem = step_problem(f"cluster={path}", "model=llama3_8b", "model.num_layers=8", gbs="8")
+    first, second, third = (
+        ClusterPlan(problem.type_order, (8,), ((1, 8),), 8, (0, 10), 1, ways=("tp=8",), starts=(start,))
+        for start in (0, 8, 16)
+    )
+    places = [stage_spans(problem.cluster, plan) for plan in (first, second, third)]
+    assert places == [[[(0, 0, 8)]], [[(1, 0, 8)]], [[(2, 0, 8)]]]
+    result = solve("exact", problem, "step", Limits(keep=20))
+    ends = [stage_spans(problem.cluster, plan) for _, plan in result.ranking]
+    assert all(len(stage) == 1 for plan in ends for stage in plan if sum(span.gpus for span in stage) <= 8)
 
 
 def test_more_gpus_than_a_batch_can_fill_have_the_plans_of_fewer() -> None:

@@ -30,7 +30,7 @@ def host_order(cluster: MixedCluster, types: Sequence[str]) -> list[int]:
 def stage_spans(cluster: MixedCluster, plan: ClusterPlan) -> list[list[Span]]:
     """Return, for each stage, the GPUs of its ranks in rank order."""
     hosts = host_order(cluster, plan.types)
-    firsts = [0, *accumulate(cluster.hosts[number].gpus for number in hosts)]
+    firsts = [0, *accumulate(_ranks(cluster, number, plan) for number in hosts)]
     found = []
     for start, gpus in zip(first_ranks(plan), plan.groups, strict=True):
         spans, rank, end = [], start, min(start + gpus, firsts[-1])
@@ -41,6 +41,13 @@ def stage_spans(cluster: MixedCluster, plan: ClusterPlan) -> list[list[Span]]:
             rank += taken
         found.append(spans)
     return found
+
+
+def _ranks(cluster: MixedCluster, number: int, plan: ClusterPlan) -> int:
+    """How many ranks a host has; under cost=step as many as equal nodes of its type, the smallest, have."""
+    host = cluster.hosts[number]
+    least = min(other.gpus for other in cluster.hosts if other.type == host.type)
+    return host.gpus - host.gpus % least if plan.ways else host.gpus
 
 
 def stage_types(cluster: MixedCluster, plan: ClusterPlan) -> list[dict[str, int]]:

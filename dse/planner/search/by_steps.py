@@ -116,7 +116,7 @@ def _uniform_plan(problem: PlanProblem, steps: StepInputs, type_: StepType, plan
     counts = [sum(parts[stage :: plan.pp]) for stage in range(plan.pp)]
     words = way_words(plan if plan.chunks > 1 else replace(layer_way(plan), micro_batch=plan.micro_batch))
     gpus = plan.dp * plan.tp * plan.cp
-    first = _first_ranks(problem)[type_.name]
+    first = _first_ranks(steps)[type_.name]
     batches = problem.gbs // (plan.dp * plan.micro_batch)
     return ClusterPlan(
         problem.type_order,
@@ -145,7 +145,7 @@ def _mixed_plan(problem: PlanProblem, steps: StepInputs, plan: MixedPlan) -> Clu
             way_words(replace(way, micro_batch=sequences // dp))
             for way, (_, _, dp, _) in zip(plans, stages, strict=True)
         ),
-        starts=_starts(problem, steps, [type_ for type_, *_ in stages], groups),
+        starts=_starts(steps, [type_ for type_, *_ in stages], groups),
     )
 
 
@@ -154,15 +154,15 @@ def _partition(counts: list[int], layers: int) -> tuple[int, ...]:
     return (0, *(1 + end for end in accumulate(counts[:-1])), layers)
 
 
-def _first_ranks(problem: PlanProblem) -> dict[str, int]:
-    gpus = [problem.cluster.gpus_of(name) for name in problem.type_order]
-    return dict(zip(problem.type_order, [0, *accumulate(gpus[:-1])], strict=True))
+def _first_ranks(steps: StepInputs) -> dict[str, int]:
+    gpus = [type_.gpus for type_ in steps.types]
+    return dict(zip((type_.name for type_ in steps.types), [0, *accumulate(gpus[:-1])], strict=True))
 
 
-def _starts(problem: PlanProblem, steps: StepInputs, types: list[int], groups: list[int]) -> tuple[int, ...]:
+def _starts(steps: StepInputs, types: list[int], groups: list[int]) -> tuple[int, ...]:
     """Where stages lie: those of whole nodes first, then parts of nodes, the largest first."""
     starts = [0] * len(groups)
-    free = _first_ranks(problem)
+    free = _first_ranks(steps)
     for stage in sorted(range(len(groups)), key=lambda stage: (-groups[stage], stage)):
         name = steps.types[types[stage]].name
         starts[stage] = free[name]
