@@ -23,6 +23,11 @@ from typing import Any
 
 from dse.base.start import INTERRUPTED as INTERRUPTED
 
+if sys.version_info >= (3, 14):
+    from opcode import opmap
+
+    _LOAD_SPECIAL = opmap["LOAD_SPECIAL"]
+
 _SAME_S = 1.0  # a terminal and a wrapper may both pass on one Ctrl-C; a later one means: now
 _AGAIN_S = 0.001
 _LOCKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "notify", "notify_all"}
@@ -141,15 +146,49 @@ def postponed(number: int, frame: FrameType | None) -> bool:
     Conditions, events and futures take their locks in Python. An exception between the taking and the block
     that gives a lock back would leave it taken, and other threads would wait for it without end.
     """
-    if frame is None or frame.f_globals.get("__name__") not in ("threading", "concurrent.futures._base"):
+    if frame is None or not (_is_unguarded(frame) or _is_locking(frame)):
+        return False
+    _thread.start_new_thread(_signal_again, (_thread.get_ident(), number))
+    return True
+
+
+def _is_unguarded(frame: FrameType) -> bool:
+    """Whether an exception here would leave out the end of a `with` or `try` of the function.
+
+    From Python 3.14 on, handlers also run between the call of `__enter__` and the block, and where a loop in
+    a block goes back; the table of exceptions has no entry for either.
+    """
+    if sys.version_info < (3, 14):
+        return False
+    at, code = frame.f_lasti, frame.f_code
+    if at >= 2 and code.co_code[at - 2] == _LOAD_SPECIAL:
+        return True
+    blocks = _blocks(code.co_exceptiontable)
+    before = {handler for _, end, handler in blocks if end <= at}
+    is_guarded = any(start <= at < end for start, end, _ in blocks)
+    return not is_guarded and any(start > at and handler in before for start, _, handler in blocks)
+
+
+def _blocks(table: bytes) -> list[tuple[int, int, int]]:
+    """Where blocks of a function begin and end, and their handlers: numbers of 6 bits a byte, 4 numbers each."""
+    numbers, value = [], 0
+    for byte in table:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(2 * value)  # places count pairs of bytes
+            value = 0
+    return [
+        (at, at + size, to) for at, size, to in zip(numbers[::4], numbers[1::4], numbers[2::4], strict=True)
+    ]
+
+
+def _is_locking(frame: FrameType) -> bool:
+    if frame.f_globals.get("__name__") not in ("threading", "concurrent.futures._base"):
         return False
     name = frame.f_code.co_name
     # Condition.wait gives its lock back before it names `gotit`; from then on it takes it again in any case.
     is_releasing = name == "wait" and "waiter" in frame.f_locals and "gotit" not in frame.f_locals
-    if name not in _LOCKING and not is_releasing:
-        return False
-    _thread.start_new_thread(_signal_again, (_thread.get_ident(), number))
-    return True
+    return name in _LOCKING or is_releasing
 
 
 def _signal_again(thread: int, number: int) -> None:
