@@ -18,18 +18,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from opcode import opmap
 from types import FrameType
 from typing import Any
 
 from dse.base.start import INTERRUPTED as INTERRUPTED
 
-if sys.version_info >= (3, 14):
-    from opcode import opmap
-
-    _LOAD_SPECIAL = opmap["LOAD_SPECIAL"]
-
 _SAME_S = 1.0  # a terminal and a wrapper may both pass on one Ctrl-C; a later one means: now
 _AGAIN_S = 0.001
+_LOAD_SPECIAL = opmap.get("LOAD_SPECIAL", -1)
 _LOCKING = {"__enter__", "__exit__", "_acquire_restore", "_release_save", "notify", "notify_all"}
 
 
@@ -170,7 +167,7 @@ def _is_unguarded(frame: FrameType) -> bool:
 
 
 def _blocks(table: bytes) -> list[tuple[int, int, int]]:
-    """Where blocks of a function begin and end, and their handlers: numbers of 6 bits a byte, 4 numbers each."""
+    """Where blocks of a function begin and end, and their handlers; a byte of the table has 6 bits."""
     numbers, value = [], 0
     for byte in table:
         value = value << 6 | byte & 63
