@@ -42,6 +42,17 @@ def test_exact_is_enumeration_on_1000_random_problems(objective: str) -> None:
             assert check(problem, exact) == pytest.approx(all_tried.cost, rel=1e-9, abs=1e-12), seed
 
 
+@pytest.mark.parametrize(
+    "weights", [(1.72, 8.61, 2.2, 2.2, 8.61, 1.72), (1.59, 5.75, 8.92, 5.75, 8.92, 1.59)]
+)
+def test_loads_that_differ_by_rounding_alone_are_optimal(weights: tuple[float, ...]) -> None:
+    problem = PartitionProblem(ModelGraph(weights, ()), Devices(2, ((0.0, 1.0), (1.0, 0.0))))
+    answer = Exact().partition(problem, Limits())
+    assert answer.optimal
+    assert answer.cost == pytest.approx(0, abs=1e-28)
+    assert answer.bound == answer.cost
+
+
 def test_distances_count_beside_squares_of_parameters() -> None:
     """Squared loads of 10^12: a billionth of them is more than all distances."""
     for seed in range(3000, 3060):

@@ -69,10 +69,9 @@ class Task:
 def same_cost(problem: PartitionProblem, bound: float) -> float:
     """Return by how much a cost may be above a bound and be the same: sums in other orders differ.
 
-    Squared weights may be so large that a billionth of them is more than all distances: of `sharding_cost`
-    it is rounding, and a billionth of a distance.
+    Of `sharding_cost` it is their rounding, as its bound may be 0, and a billionth of a distance at most:
+    squared weights may be so large that a billionth of them is more than all distances.
     """
-    part = PARTITION_SLACK * bound + 1e-300
     if problem.objective != "sharding_cost":
-        return part
-    return min(part, rounding_of_squares(problem) + PARTITION_SLACK * furthest_way(problem) + 1e-300)
+        return PARTITION_SLACK * bound + 1e-300
+    return rounding_of_squares(problem) + PARTITION_SLACK * min(bound, furthest_way(problem)) + 1e-300

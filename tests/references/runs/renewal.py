@@ -143,9 +143,10 @@ def _failures(first: float, again: float, back: float, every: float, lag: float)
     if ends_again <= 0 or -stays * (every + lag) > _LONGEST:
         return math.inf
     rest = every + lag - 1
-    from_storage = (bad_again + ends_again * _sum_of(stays, rest, leads_back) * bad) / (
-        ends_again * math.exp(stays * rest)
-    )
+    leaves = ends_again * math.exp(stays * rest)
+    if leaves == 0:
+        return math.inf
+    from_storage = (bad_again + ends_again * _sum_of(stays, rest, leads_back) * bad) / leaves
     return _sum_of(stays, every, leads_back) * bad - math.expm1(stays * every) * from_storage
 
 
