@@ -50,7 +50,7 @@ function(add_cold_library name)
   target_include_directories(${name} PRIVATE src .)
   target_compile_options(${name} PRIVATE ${DSE_EXACT} ${DSE_WARNINGS} ${cold_level})
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-  # From version 13 on, GCC takes no header that another level compiled; it then reads the header itself.
+  # Newer versions of GCC, such as 16, take no header that another level compiled, and read the header itself.
   set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)
   target_precompile_headers(${name} REUSE_FROM dse_engine)
 endfunction()

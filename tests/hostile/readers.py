@@ -312,7 +312,7 @@ READERS: dict[str, Reader] = {
     "nccl-tests": Reader(
         ".txt",
         contents("tests/golden/kernels/all_reduce_perf.txt"),
-        _graph("dse.prediction.kernels.nccl_tests:read_nccl_tests"),
+        _graph("dse.inputs.machines.nccl_tests:read_collective_times"),
     ),
     "system": Reader(".yaml", contents("conf/system/*.yaml"), _composed("system", "model=tiny")),
     "model": Reader(

@@ -15,6 +15,7 @@ from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.ranks import stage_spans
 from dse.planner.problem.steps import way_of
 from dse.planner.questions.subsets import Solve, chosen_numbers, kind_of, node_kinds, restricted, solved
+from dse.prediction.steps.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Shard(NamedTuple):
 
 
 Holdings = Mapping[tuple[int, int], Sequence[Shard]]
-"""What GPUs hold, by the numbers of host and GPU."""
+"""The shards that GPUs hold, by the numbers of host and GPU."""
 
 
 def holdings(problem: PlanProblem, plan: ClusterPlan, numbers: Sequence[int]) -> Holdings:
@@ -110,13 +111,15 @@ def holdings(problem: PlanProblem, plan: ClusterPlan, numbers: Sequence[int]) ->
     has_experts = any(_bytes_of_experts(problem))
     for stage, spans in enumerate(stage_spans(problem.cluster, plan)):
         rank, ranges = 0, _ranges(problem, plan, stage)
+        way = way_of(plan.ways[stage]) if plan.ways else None
+        tp, gpus = plan.strategies[stage][1], plan.groups[stage]
         for span in spans:
             for gpu in range(span.first, span.first + span.gpus):
                 own = found[numbers[span.host], gpu] = [
-                    Shard(*bounds, *_part_of_rest(plan, stage, rank)) for bounds in ranges
+                    Shard(*bounds, *_part_of_rest(way, tp, gpus, rank)) for bounds in ranges
                 ]
                 if has_experts:
-                    own += [Shard(*bounds, *_part_of_experts(plan, stage, rank), True) for bounds in ranges]
+                    own += [Shard(*bounds, *_part_of_experts(way, tp, gpus, rank), True) for bounds in ranges]
                 rank += 1
     return found
 
@@ -134,24 +137,20 @@ def _ranges(problem: PlanProblem, plan: ClusterPlan, stage: int) -> list[tuple[i
     return [(ends[chunk], ends[chunk + 1]) for chunk in range(stage, len(counts), pp)]
 
 
-def _part_of_rest(plan: ClusterPlan, stage: int, rank: int) -> tuple[int, int]:
+def _part_of_rest(way: Plan | None, tp: int, gpus: int, rank: int) -> tuple[int, int]:
     """The part of a layer besides its experts that a rank of a stage holds; ZeRO-3 shares it out."""
-    tp = plan.strategies[stage][1]
-    way = way_of(plan.ways[stage]) if plan.ways else None
     if way is None or not way.weight_sharded:
         return rank % tp, tp
-    copies = way.shard_ranks or plan.groups[stage] // tp
+    copies = way.shard_ranks or gpus // tp
     return rank % tp * copies + rank // tp % copies, tp * copies
 
 
-def _part_of_experts(plan: ClusterPlan, stage: int, rank: int) -> tuple[int, int]:
+def _part_of_experts(way: Plan | None, tp: int, gpus: int, rank: int) -> tuple[int, int]:
     """The same of experts, whose groups have degrees of their own."""
-    tp = plan.strategies[stage][1]
-    way = way_of(plan.ways[stage]) if plan.ways else None
     if way is None:
         return rank % tp, tp
     degree = way.expert_tp or tp
-    copies = plan.groups[stage] // (degree * way.ep) if way.weight_sharded else 1
+    copies = gpus // (degree * way.ep) if way.weight_sharded else 1
     part = rank // degree % way.ep * degree + rank % degree
     return part * copies + rank // (degree * way.ep) % copies, degree * way.ep * copies
 

@@ -63,9 +63,7 @@ def _kind(
         width = expert_tp or tp
         degrees = {"tp": width, "ep": ep, "dp": tp * cp * dp // (width * ep), "pp": pp, "cp": 1}
         inner = [degrees[axis] for axis in order.split("ep")[0].split("-") if axis]
-        span = ep * math.prod(
-            inner
-        )  # the NPUs from the first to behind the last of those that exchange tokens
+        span = ep * math.prod(inner)  # of NPUs that exchange tokens: from the first to behind the last
         blocks = "experts across nodes" if ep > 1 and span > cluster.tiers[0].npus else "experts"
     return Kind(
         accelerator=cluster.accelerator.name,

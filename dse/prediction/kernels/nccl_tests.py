@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from dse.inputs.machines.nccl_tests import CollectiveTimes, read_collective_times
+from dse.inputs.machines.nccl_tests import CollectiveTimes
 from dse.prediction.kernels.tables import KernelTable
 
 
-def read_nccl_tests(path: Path) -> KernelTable:
-    """Return the rows that all_reduce_perf and the like printed: times out of place, a row per size.
-
-    Raises:
-        InputError: as `dse.inputs.machines.nccl_tests.read_collective_times`.
-    """
-    return table_of_times(read_collective_times(path))
-
-
 def table_of_times(times: CollectiveTimes) -> KernelTable:
-    """Return the rows of one output."""
+    """Return the rows of one output, of collectives in the domain of a GPU: their `system` is empty."""
     count = len(times.rows)
     return KernelTable(
         "nccl",

@@ -16,13 +16,18 @@ from command_lines import error_of, run_ok
 from dse.base.errors import InputError
 from dse.inputs.accelerators import accelerator
 from dse.inputs.accelerators.kernel_constants import kernel_constants
+from dse.inputs.machines.nccl_tests import read_collective_times
 from dse.prediction.kernels.collectives import collective_s
 from dse.prediction.kernels.machine import KernelMachine
-from dse.prediction.kernels.nccl_tests import read_nccl_tests
-from dse.prediction.kernels.tables import read_table
+from dse.prediction.kernels.nccl_tests import table_of_times
+from dse.prediction.kernels.tables import KernelTable, read_table
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "kernels"
 OUTPUT = (GOLDEN / "all_reduce_perf.txt").read_text()
+
+
+def output_of(path: Path) -> KernelTable:
+    return table_of_times(read_collective_times(path))
 
 
 def test_parquet_and_csv_are_one_table(tmp_path: Path) -> None:
@@ -86,7 +91,7 @@ def test_more_experts_a_token_than_there_are_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_output_of_nccl_tests_is_a_table_of_collectives() -> None:
-    table = read_nccl_tests(GOLDEN / "all_reduce_perf.txt")
+    table = output_of(GOLDEN / "all_reduce_perf.txt")
     assert len(table) == 21
     assert set(table["op"]) == {"all_reduce"}
     assert set(table["gpus"]) == {8.0}
@@ -96,7 +101,7 @@ def test_the_output_of_nccl_tests_is_a_table_of_collectives() -> None:
 
 def test_a_reduction_is_told_from_its_two_bandwidths(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(OUTPUT)
-    assert set(read_nccl_tests(tmp_path / "log.txt")["op"]) == {"all_reduce"}
+    assert set(output_of(tmp_path / "log.txt")["op"]) == {"all_reduce"}
 
 
 def _older_release(line: str) -> str:
@@ -119,7 +124,7 @@ def _older_release(line: str) -> str:
 def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: Callable[[str], str]) -> None:
     path = tmp_path / "h100_new_all_reduce_perf.log"
     path.write_text("\n".join(map(change, OUTPUT.splitlines())))
-    table = read_nccl_tests(path)
+    table = output_of(path)
     assert set(table["op"]) == {"all_reduce"}
     assert set(table["gpus"]) == {8.0}
     assert table["us"][:3].tolist() == [15.59, 15.6, 15.68]
@@ -152,7 +157,7 @@ def test_a_mistake_in_an_output_of_nccl_tests_is_named(tmp_path: Path, text: str
     path = tmp_path / "log.txt"
     path.write_text(text)
     with pytest.raises(InputError) as error:
-        read_nccl_tests(path)
+        output_of(path)
     assert str(error.value).startswith((f"{path}: {message}", f"{path}, {message}"))
 
 

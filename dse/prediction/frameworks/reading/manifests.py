@@ -17,7 +17,6 @@ _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)", re.ASCII)
 """A variable of the container in its command and its arguments: Kubernetes fills it in."""
 
 _COUNT = re.compile(r"[1-9][0-9]{0,6}", re.ASCII)
-_MOST_PODS = 9_999_999
 _MOST_NODES = 100_000
 _MOST_PARTS = 100
 
@@ -123,9 +122,7 @@ def _torchrun(nodes: Any, per_node: Any) -> dict[str, str]:
 
 def _count(value: Any) -> int | None:
     """A number of pods or processes, which may be a text; None for any other value."""
-    if type(value) is int:
-        return value if 0 < value <= _MOST_PODS else None
-    return int(value) if isinstance(value, str) and _COUNT.fullmatch(value) else None
+    return int(value) if type(value) in (int, str) and _COUNT.fullmatch(str(value)) else None
 
 
 def _gpus(resources: Any) -> Any:

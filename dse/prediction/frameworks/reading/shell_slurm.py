@@ -17,13 +17,18 @@ def slurm_counts(text: str) -> dict[str, int]:
     for line in _SBATCH.findall(text):
         for option in _DIRECTIVE.finditer(line):
             name, value = option[1] or _SHORT[option[3]], option[2] or option[4]
-            for entry in value.split(",") if name == "gres" else ():
-                if entry.split(":")[0] == "gpu":  # a kind may follow; without a number it is one
-                    name, value = "gpus-per-node", entry if _COUNT.fullmatch(entry) else "1"
+            if name == "gres":
+                name, value = "gpus-per-node", str(_gpus(value))
             count = _COUNT.fullmatch(value)
             if count and name in ("nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"):
                 found[name] = int(count[1])
     return found
+
+
+def _gpus(resources: str) -> int:
+    """The GPUs in a list of generic resources: of each kind a number, or one."""
+    entries = [entry for entry in resources.split(",") if entry.split(":")[0] == "gpu"]
+    return sum(int(count[1]) if (count := _COUNT.fullmatch(entry)) else 1 for entry in entries)
 
 
 def gpus_per_node(counts: Mapping[str, int]) -> int | None:

@@ -111,6 +111,7 @@ def test_lines_for_slurm_give_counts_and_variables() -> None:
         ("--gres gpu:h100", 1),
         ("--gres=gpu:a100-sxm4.80:4", 4),
         ("--gres=tmpfs:1T,gpu:h100:8", 8),
+        ("--gres=gpu:a100:2,gpu:v100:4", 6),
     ],
 )
 def test_generic_resources_of_slurm_have_the_gpus_of_a_node(words: str, gpus: int) -> None:
