@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -14,8 +15,11 @@ settings.load_profile("dse")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What a test makes it shall make itself, and leave nothing behind; tests of the cache name a folder.
-os.environ["DSE_CACHE"] = "off"
+# One test of a run searches a schedule for a training step, others read it; nothing is left behind. Workers
+# have the variable from the process that starts them. Tests of the cache name a folder.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _schedules = tempfile.TemporaryDirectory(prefix="dse-schedules-")
+    os.environ["DSE_CACHE"] = _schedules.name
 
 
 def pytest_collection_finish() -> None:

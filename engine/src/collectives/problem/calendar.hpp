@@ -21,6 +21,15 @@ public:
         buckets_[recent.bucket].push_back(item);
     }
 
+    /// As if it were new, but for the memory that it has.
+    void clear() {
+        heap_.clear();
+        unused_.clear();
+        for (std::uint32_t bucket = 0; bucket < opened_; ++bucket) buckets_[bucket].clear();
+        opened_ = 0;
+        recent_.fill({});
+    }
+
     bool empty() const { return heap_.empty(); }
     Picoseconds next_time() const { return heap_.front().first; }
 
@@ -57,8 +66,8 @@ private:
     std::uint32_t open(Picoseconds time) {
         std::uint32_t bucket;
         if (unused_.empty()) {
-            bucket = static_cast<std::uint32_t>(buckets_.size());
-            buckets_.emplace_back();
+            bucket = opened_++;
+            if (bucket == buckets_.size()) buckets_.emplace_back();
         } else {
             bucket = unused_.back();
             unused_.pop_back();
@@ -71,6 +80,7 @@ private:
     std::vector<std::pair<Picoseconds, std::uint32_t>> heap_;
     std::vector<std::vector<std::uint32_t>> buckets_;
     std::vector<std::uint32_t> unused_;
+    std::uint32_t opened_ = 0;  ///< buckets, of which some are unused again
     std::array<Recent, kSlots> recent_{};
 };
 

@@ -36,8 +36,9 @@ EndsOfChunks ends_of_all(const Problem& problem);
 /// Contributions come from given NPUs, and sums go to given ones.
 EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, const std::vector<Want>& to);
 
-/// A send of a chunk. Hop i of a tree has gate i + 1 at its outer end, and one of the gates before at the
-/// inner one; gate 0 is the root. A gate opens when all has arrived that it waits for.
+/// A send of a chunk. Hop i of a tree has gate i + 1 at its outer end, and at the inner one gate 0, which is
+/// the root, or that of another hop: an earlier one where the tree has grown, any once a hop has moved. A
+/// gate opens when all has arrived that it waits for.
 struct TreeHop {
     std::uint32_t link = 0;
     std::uint32_t gate = 0;

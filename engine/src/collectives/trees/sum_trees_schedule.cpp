@@ -74,8 +74,8 @@ void TreeTimes::refresh() {
         gate += tree.hops.size() + 1;
     }
     for (std::size_t g = 0; g < gates; ++g) count[g + 1] += count[g];
-    std::vector<std::uint32_t> next(count.begin(), count.end() - 1);
-    for (std::size_t h = 0; h < hops; ++h) inside_[next[inner_[h]]++] = static_cast<std::uint32_t>(h);
+    next_inside_.assign(count.begin(), count.end() - 1);
+    for (std::size_t h = 0; h < hops; ++h) inside_[next_inside_[inner_[h]]++] = static_cast<std::uint32_t>(h);
     for (std::size_t g = 0; g < gates; ++g) copies_begin_[g] += sums_begin_[g];
     if (exchanging_ != nullptr) find_exchanges();
 }
@@ -96,9 +96,10 @@ void TreeTimes::find_exchanges() {
     }
 }
 
-TreeStarts TreeTimes::forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint) {
+TreeStarts TreeTimes::forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
+                               Picoseconds limit) {
     TreeStarts made;
-    made.time = run<false>(keys, checkpoint, made.starts);
+    made.time = run<false>(keys, checkpoint, made.starts, limit);
     return made;
 }
 
@@ -106,7 +107,7 @@ TreeStarts TreeTimes::backwards(const std::vector<Picoseconds>& keys, const Chec
     TreeStarts made;
     std::vector<Picoseconds> turned(keys.size());
     for (std::size_t h = 0; h < keys.size(); ++h) turned[h] = -keys[h] - problem_.links[link_[h]].arrival;
-    made.time = run<true>(turned, checkpoint, made.starts);
+    made.time = run<true>(turned, checkpoint, made.starts, kNever);
     for (std::size_t h = 0; h < keys.size(); ++h)
         made.starts[h] = made.time - made.starts[h] - problem_.links[link_[h]].arrival;
     return made;
@@ -177,7 +178,7 @@ void TreeTimes::open(std::uint32_t gate, const std::vector<Picoseconds>& keys) {
 
 template <bool kBackwards>
 Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
-                           std::vector<Picoseconds>& starts) {
+                           std::vector<Picoseconds>& starts, Picoseconds limit) {
     const auto hops = static_cast<std::uint32_t>(link_.size());
     starts.resize(hops);
     closed_.assign(sums_begin_.size() - 1, 0);
@@ -190,8 +191,10 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
         opened_by_.assign(closed_.size(), kNoHop);
         last_ = kNoHop;
         next_reserved_.assign(reserved_.size(), 0);
+        to_do_.assign(problem_.links.size(), 0);
+        for (const std::uint32_t l : link_) ++to_do_[l];
     }
-    calendar_ = Calendar();
+    calendar_.clear();
     touched_.clear();
     const bool is_limited = !problem_.engines.sends.empty() || !problem_.engines.receives.empty();
     if (is_limited) {
@@ -246,6 +249,8 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
             const Link& link = problem_.links[l];
             starts[h] = now;
             if constexpr (!kBackwards) {
+                const auto others = static_cast<Picoseconds>(--to_do_[l]);
+                if (now + others * link.held + link.arrival >= limit) return kNever;
                 const std::uint32_t gate = is_sum_[h] != 0 ? outer_[h] : inner_[h];
                 const std::uint32_t t = exchanges_.empty() ? kNoHop : exchanging_at_[gate];
                 if (t != kNoHop && h == exchanges_[t].copy)

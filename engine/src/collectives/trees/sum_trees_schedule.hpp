@@ -48,8 +48,10 @@ public:
     void refresh();
 
     /// Whenever a link is free, and hops wait for it, the one with the least key starts. The copies of a
-    /// chunk follow its sums at once.
-    TreeStarts forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint);
+    /// chunk follow its sums at once. Gives up, with the time kNever, once the end cannot come before
+    /// `limit`.
+    TreeStarts forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
+                        Picoseconds limit = kNever);
 
     /// The same from the end of time: every hop as late as possible, those with the greatest key last. Starts
     /// count from the first of them, and sends of others are not looked at.
@@ -74,7 +76,7 @@ private:
 
     template <bool kBackwards>
     Picoseconds run(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
-                    std::vector<Picoseconds>& starts);
+                    std::vector<Picoseconds>& starts, Picoseconds limit);
     template <bool kBackwards>
     void open(std::uint32_t gate, const std::vector<Picoseconds>& keys);
     void find_exchanges();
@@ -100,12 +102,14 @@ private:
     std::vector<std::uint8_t> is_sum_;          ///< per hop
     std::vector<std::uint32_t> hop_of_;         ///< per gate the hop of which it is the outer one
     std::vector<std::uint32_t> sums_begin_, copies_begin_, inside_;  ///< per gate the hops further out
+    std::vector<std::uint32_t> next_inside_;                         ///< while they are found
 
     std::vector<std::vector<Waiting>> queues_;        ///< per link
     std::vector<Picoseconds> free_at_;                ///< per link
     std::vector<std::vector<Picoseconds>> reserved_;  ///< per link; empty without sends of others
     std::vector<std::size_t> next_reserved_;
     std::vector<std::uint32_t> on_link_;              ///< per link the hop that started last
+    std::vector<std::uint32_t> to_do_;                ///< per link the hops that have not started
     std::vector<std::uint32_t> sending_, receiving_;  ///< per node engines taken; empty without limits
     std::vector<std::uint32_t> freed_by_;             ///< per node the hop that freed an engine last
     std::vector<std::uint32_t> hop_on_;               ///< per link the hop that took engines last

@@ -2,6 +2,7 @@
 #include "collectives/trees/sum_trees_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -230,16 +231,18 @@ private:
         const std::vector<Picoseconds> keys = changed(change, random);
         times_->refresh();
         const Picoseconds allowed = allowed_now();
-        TreeStarts made = times_->forwards(keys, checkpoint_);
+        const auto hopeless =
+            static_cast<Picoseconds>(std::ceil(static_cast<double>(allowed) * kWorthAnotherOrder));
+        TreeStarts made = times_->forwards(keys, checkpoint_, hopeless);
         done_ += keys.size();
-        if (made.time > allowed &&
-            static_cast<double>(made.time) < static_cast<double>(allowed) * kWorthAnotherOrder) {
-            made = times_->forwards(times_->backwards(made.starts, checkpoint_).starts, checkpoint_);
+        if (made.time > allowed && made.time < hopeless) {
+            made = times_->forwards(times_->backwards(made.starts, checkpoint_).starts, checkpoint_,
+                                    allowed + 1);
             done_ += 2 * keys.size();
         }
+        if (made.time > allowed) return undo(std::move(change));
         const Picoseconds total = total_of(made.starts);
-        const bool is_worse = made.time > allowed || (made.time == now_.time && total > now_.total);
-        if (is_worse) return undo(std::move(change));
+        if (made.time == now_.time && total > now_.total) return undo(std::move(change));
         now_.starts = std::move(made.starts);
         now_.time = made.time;
         now_.total = total;
