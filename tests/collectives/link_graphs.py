@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -38,6 +39,12 @@ def star(npus: int) -> LinkGraph:
     """NPUs round one switch node."""
     links = [ends for npu in range(npus) for ends in ((npu, npus, 500, 50), (npus, npu, 500, 50))]
     return LinkGraph.of(npus, npus + 1, links)
+
+
+def passive(graph: LinkGraph) -> LinkGraph:
+    """The same links; no switch copies or adds."""
+    switches = frozenset(range(graph.npus, graph.nodes))
+    return replace(graph, cannot_copy=switches, cannot_add=switches)
 
 
 def random_graph(seed: int, most_npus: int = 7, most_switches: int = 0) -> LinkGraph:

@@ -19,16 +19,11 @@ from dse.collectives.search.replay import Replay
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
-from tests.collectives.link_graphs import MIB, random_graph, star
+from tests.collectives.link_graphs import MIB, passive, random_graph, star
 from tests.collectives.messages import faults_of
 
 HOP_PS = 21_571_520
 WANTED_BY_ALL = ("all_reduce", "all_gather", "broadcast")
-
-
-def passive(graph: LinkGraph) -> LinkGraph:
-    switches = frozenset(range(graph.npus, graph.nodes))
-    return replace(graph, cannot_copy=switches, cannot_add=switches)
 
 
 def problem_on(graph: LinkGraph, name: str) -> Problem:

@@ -19,14 +19,9 @@ from dse.collectives.check.checker import check
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
-from tests.collectives.link_graphs import MIB, star
+from tests.collectives.link_graphs import MIB, passive, star
 
 FAST_PS, SLOW_PS = 7_340_506, 43_443_040  # a chunk over a link of 150 and of 25 GB/s
-
-
-def passive(graph: LinkGraph) -> LinkGraph:
-    switches = frozenset(range(graph.npus, graph.nodes))
-    return replace(graph, cannot_copy=switches, cannot_add=switches)
 
 
 def rails(nodes: int = 4, npus: int = 4) -> LinkGraph:

@@ -23,6 +23,7 @@ from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.spreads import spread_bound
 from dse.collectives.bounds.symmetric import symmetric_bounds
+from dse.collectives.bounds.useful import useful_bound
 from dse.collectives.bounds.view import View
 from dse.collectives.bounds.weights import ways_bound
 from dse.collectives.bounds.windows import set_bounds
@@ -39,7 +40,7 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
     """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
-    Names are ingress, egress, distance, all_sends, crossings, exits, lags, spread, max_flow, cut,
+    Names are ingress, egress, distance, all_sends, crossings, exits, lags, spread, useful, max_flow, cut,
     entry_window, ways and engines. A name is missing where it says nothing. Reduce-scatter and reduce are
     judged as the all-gather and the broadcast that they are backwards: what a full sum is made of is a tree
     of messages, each contribution once, which run backwards brings a chunk from the sum's place to every
@@ -94,7 +95,8 @@ def _all_bounds(view: View) -> Iterator[Bound]:
     problem, deadline = view.problem, view.deadline
     nodes = list(node_bounds(view))
     simple = [*nodes]
-    for more in (distance_bound, all_sends_bound, crossings_bound, exits_bound, lags_bound, spread_bound):
+    messages = (crossings_bound, exits_bound, lags_bound, spread_bound, useful_bound)
+    for more in (distance_bound, all_sends_bound, *messages):
         if not deadline.is_over:
             simple += more(view)
     yield from simple

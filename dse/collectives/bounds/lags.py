@@ -9,9 +9,11 @@ Join NPUs that are less than d apart. A chunk has to get from cluster to cluster
 G - 2) messages that take d or longer. Over all d this adds up: the messages of a chunk take at least as long,
 in all, as a least spanning tree of the NPUs by their distances (twice that).
 
-So M arrivals are at least that, L, later, in all, than M starts. M starts add up to S or more: on each link
-one at 0 and one whenever it is free again. By the same sums backwards M arrivals add up to M T - A or less.
-So T is at least (S + A + L) / M.
+On each link one message starts at 0 at the earliest, and one whenever it is free again, so M starts add up to
+S or more. Likewise backwards, M times from an arrival to T add up to A or more. A message that takes d has no
+more than T - d for both. If links are held for multiples of g, so are the least of these times, and both
+together are no more than the multiple of g below T - d. So over the messages of all trees these multiples add
+up to S + A or more.
 """
 
 from __future__ import annotations
@@ -43,25 +45,29 @@ def lags_bound(view: View) -> Iterator[Bound]:
     trees = collective.chunks * (2 if collective.kind == "all_reduce" else 1)
     messages = trees * (npus - 1)
     held = np.maximum(view.problem.held_ps, 1)
-    out = _least_sum(held[graph.sources < npus], messages)
-    into = _least_sum(held[graph.destinations < npus], messages)
+    out, into = held[graph.sources < npus], held[graph.destinations < npus]
     tree = _least_tree(view)
-    yield Bound(
-        "lags",
-        -(-(out + into + trees * tree) // messages),
-        (),
-        f"{messages} messages are needed, and those of a tree to all NPUs take {tree} ps in all at least",
-    )
+    if not tree:
+        return
+    needed = _least_sum(out, messages) + _least_sum(into, messages)
+    unit = int(np.gcd.reduce(np.concatenate([out, into])))
+    low, high = 0, max(tree) + unit * (needed // unit // messages + 1)
+    while low < high:
+        middle = (low + high) // 2
+        most = trees * sum((middle - way) // unit * unit for way in tree)
+        low, high = (low, middle) if most >= needed else (middle + 1, high)
+    text = f"{messages} messages are needed, and those of a tree to all NPUs take {sum(tree)} ps in all"
+    yield Bound("lags", low, (), f"{text} at least")
 
 
-def _least_tree(view: View) -> int:
-    """The weight of a least spanning tree of the NPUs by their distances, in the shorter direction."""
+def _least_tree(view: View) -> list[int]:
+    """The ways of a least spanning tree of the NPUs by their distances, in the shorter direction."""
     import numpy as np
 
     npus = view.problem.graph.npus
     nearest = np.full(npus, NEVER)
     is_left = np.ones(npus, dtype=np.bool_)
-    joined, total = 0, 0
+    joined, tree = 0, []
     for _ in range(npus - 1):
         is_left[joined] = False
         for towards in (False, True):
@@ -69,9 +75,9 @@ def _least_tree(view: View) -> int:
             nearest = np.minimum(nearest, np.where(ways == 0, NEVER, ways))
         joined = int(np.where(is_left, nearest, NEVER).argmin())
         if nearest[joined] == NEVER:
-            return 0
-        total += int(nearest[joined])
-    return total
+            return []
+        tree.append(int(nearest[joined]))
+    return tree
 
 
 def _least_sum(held_ps: NDArray[np.int64], count: int) -> int:

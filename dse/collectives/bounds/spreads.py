@@ -184,14 +184,18 @@ class Spreads:
             times = [max(time, first + number // most * held) for number, time in enumerate(times)]
         return times
 
+    def times_inside(self, part: Sequence[int]) -> list[int]:
+        """When 1, 2, … NPUs of a part can have what one of them has at 0, by messages inside of it."""
+        size = max(Counter(part).values())
+        return _times(size, [0], self.deliveries(part, outside=False), [size], None)
+
     def times_to(self, npus: int, part: Sequence[int]) -> list[int]:
         """When 1, 2, … up to so many NPUs can have what one has at 0; fewer if no more can."""
         members = [[npu for npu, number in enumerate(part) if number == own] for own in set(part)]
         sizes = sorted(map(len, members), reverse=True)
-        messages = self.deliveries(part, outside=False)
+        inside = self.times_inside(part)
         if len(sizes) == 1:
-            return _times(npus, [0], messages, sizes, None)
-        inside = _times(sizes[0], [0], messages, sizes[:1], None)
+            return inside[:npus]
         outside = self.deliveries(part, outside=True)
         senders = max(sum(self._leaves_part(npu, part) for npu in of_part) for of_part in members)
         ways = (_times(npus, inside, outside, sizes, count) for count in (None, senders))
