@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dse.answers.caps import Cap
 from dse.answers.subjects import subjects
-from dse.base.errors import InputError
+from dse.base.errors import InputError, NothingFits
 from dse.base.files import conf_names
 from dse.base.machine import usable_cores
 from dse.inputs.accelerators import Cluster
@@ -78,7 +78,8 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
     """Return the fastest job that fits of those that a sweep tries; `framework` must be able to run it.
 
     Raises:
-        InputError: the system is no cluster, or nothing fits.
+        InputError: the system is no cluster, or no strategy divides the model.
+        NothingFits: no strategy fits.
     """
     import numpy as np
 
@@ -104,7 +105,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
             " number of NPUs"
         )
     if not len(steps_s) or not np.isfinite(steps_s.min()):
-        raise InputError(
+        raise NothingFits(
             f"none of {len(strategies)} strategies{that} fits {where}: take more NPUs, or name a strategy by "
             "strategy.dp=… and so on"
         )
@@ -122,13 +123,14 @@ def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | Non
 
     Raises:
         InputError: no such point, or there are several groups.
+        NothingFits: no point is ok.
     """
     found = subjects(StudyStore(path), cap, key=key, number=number).found
     if len(found) > 1:
         titles = "; ".join(f"group={one.number}: {one.title}" for one in found)
         raise InputError(f"{path} has several groups; write one of {titles}")
     if not found or found[0].row is None:
-        raise InputError(f"{path} has no point that is ok")
+        raise NothingFits(f"{path} has no point that is ok")
     return job_of_point(point_of_row(found[0].row))
 
 
@@ -137,11 +139,12 @@ def job_of_plan(path: Path) -> LaunchedJob:
 
     Raises:
         InputError: the file is no plan, or no framework runs it.
+        NothingFits: no plan fits.
     """
     answer = read_answer(path)
     plan, steps = answer.plan, answer.problem.steps
     if plan is None:
-        raise InputError(f"{path}: no plan fits, so there is nothing to launch")
+        raise NothingFits(f"{path}: no plan fits, so there is nothing to launch")
     if steps is None or not plan.ways:
         raise InputError(
             f"{path}: was not priced by the model of a step (cost=step): it lacks what a job needs"

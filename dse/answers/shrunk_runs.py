@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, NothingFits
 from dse.planner.files.answer import read_answer
 from dse.planner.problem.arguments import Asked
 from dse.planner.problem.plan import PlanResult
@@ -22,11 +22,12 @@ def replanned_speeds(path: Path, asked_of_words: Callable[[Sequence[str]], Asked
     `asked_of_words` returns the question of the words after `dse plan`, which the file keeps.
 
     Raises:
-        InputError: the file is no plan, its words ask another question now, or no plan is left.
+        InputError: the file is no plan, or its words ask another question now.
+        NothingFits: no plan is left.
     """
     answer = read_answer(path)
     if answer.plan is None:
-        raise InputError(f"{path}: no plan fits, so there is none without a node")
+        raise NothingFits(f"{path}: no plan fits, so there is none without a node")
     words = [str(word) for word in answer.document["provenance"].get("command", ())]
     asked = asked_of_words(words[2:])
     if asked.problem.cluster != answer.problem.cluster or asked.problem.gbs != answer.problem.gbs:
@@ -42,6 +43,6 @@ def replanned_speeds(path: Path, asked_of_words: Callable[[Sequence[str]], Asked
     for kind in dict.fromkeys(kinds):
         fastest = replan(asked.problem, before, solved, kinds.index(kind)).fastest
         if fastest is None:
-            raise InputError(f"{path}: without a node of {kind.type} no plan is left: write elastic=wait")
+            raise NothingFits(f"{path}: without a node of {kind.type} no plan is left: write elastic=wait")
         speeds.append(min(1.0, base_ms / fastest.cost_ms))
     return (min(speeds),)

@@ -1,4 +1,4 @@
-"""User errors: what a command line prints in one line before it exits with code 2."""
+"""User errors: what a command line prints in one line, and the code with which it exits then."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
+from typing import ClassVar
 
 from dse.base.texts import shortened
 
@@ -15,6 +16,8 @@ _OF_PATHS = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENO
 class DseError(Exception):
     """Base of every error that the user can repair; the message names what was got and what is allowed."""
 
+    exit_code: ClassVar[int] = 2
+
     def __str__(self) -> str:
         """Return the message; of a word of several hundred characters only the two ends."""
         return shortened(super().__str__())
@@ -22,6 +25,15 @@ class DseError(Exception):
 
 class InputError(DseError):
     """A key, file or command-line value is wrong; the message names it, its value and what is allowed."""
+
+
+class NothingFits(InputError):  # noqa: N818 (what is found, not only an error)
+    """A question is well put, and its one answer does not exist: no plan, partition or job keeps its limits.
+
+    Commands that print this as an answer return `exit_code` too. Tables of a study end with 0.
+    """
+
+    exit_code = 1
 
 
 class SimulationError(DseError):

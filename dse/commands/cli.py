@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dse.base import signals
 from dse.base.command_lines import Arguments, CommandLine, Option, asks_for_help
-from dse.base.errors import DseError, InputError, naming_paths
+from dse.base.errors import DseError, InputError, NothingFits, naming_paths
 from dse.base.texts import printable
 from dse.base.units import parse_bytes
 
@@ -115,6 +115,11 @@ def print_notes(notes: Iterable[str]) -> None:
         print(f"note: {printable(note)}", file=sys.stderr)
 
 
+def found_code(is_found: bool) -> int:
+    """Return the exit code of a command that has printed its one answer, or that there is none."""
+    return 0 if is_found else NothingFits.exit_code
+
+
 def beside(study: str, suffix: str) -> Path:
     """Return where a file about a study goes by default: next to its folder, a table to other tools."""
     folder = Path(study)
@@ -126,11 +131,11 @@ def beside(study: str, suffix: str) -> Path:
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Call `main` with the command-line arguments and exit with the code that it returns.
 
-    A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with 2; Ctrl-C exits with
-    130 and SIGTERM with 143, each after the one line `interrupted` (`dse.base.signals`); a closed pipe exits
-    with 141, like a program that its signal ends. A path that cannot be looked at is wrong input. Any other
-    exception is a bug and stays a traceback. Characters that the encoding of stdout lacks, such as the µ of
-    microseconds, are printed as question marks.
+    A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with its code; Ctrl-C exits
+    with 130 and SIGTERM with 143, each after the one line `interrupted` (`dse.base.signals`); a closed pipe
+    exits with 141, like a program that its signal ends. A path that cannot be looked at is wrong input. Any
+    other exception is a bug and stays a traceback. Characters that the encoding of stdout lacks, such as the
+    µ of microseconds, are printed as question marks.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -151,7 +156,7 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
     except DseError as error:
         signals.end_if_signalled()
         print("error:", printable(" ".join(str(error).split())), file=sys.stderr)
-        return 2
+        return error.exit_code
     except KeyboardInterrupt:
         signals.end_if_signalled()
         print(signals.INTERRUPTED, file=sys.stderr)

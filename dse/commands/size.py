@@ -11,7 +11,7 @@ from dse.base.errors import InputError
 from dse.base.settings.values import listed, number, whole
 from dse.base.texts import excerpt, printable
 from dse.base.units import parse_duration_s
-from dse.commands.cli import JSON, print_json, read_arguments
+from dse.commands.cli import JSON, found_code, print_json, read_arguments
 from dse.prediction.runs.asked import (
     ELASTIC,
     LENGTH,
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         text = sizes_text(sizes, every="--all" in arguments.options)
         print("\n".join(map(printable, text.splitlines())))
-    return 0 if winners(sizes) else 1
+    return found_code(bool(winners(sizes)))
 
 
 def _sizes(arguments: Arguments) -> list[Size]:

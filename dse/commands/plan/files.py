@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
-from dse.commands.cli import print_notes
+from dse.commands.cli import found_code, print_notes
 from dse.commands.plan.shared import OUTPUT, is_json, target_of
 from dse.planner.problem.synthetic_files import HOST_KEYS, PROFILE_KEYS, make_hosts, make_profiles
 
@@ -71,7 +71,7 @@ def explain(arguments: Arguments, _: Sequence[str]) -> int:
     answer = read_answer(_file_of(arguments))
     found = explained(answer)
     print(json_text(found) if is_json(arguments) else explained_text(answer.document, found))
-    return 0 if found["best"] is not None else 1
+    return found_code(found["best"] is not None)
 
 
 def report(arguments: Arguments, _: Sequence[str]) -> int:

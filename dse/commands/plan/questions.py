@@ -9,7 +9,7 @@ from typing import Any
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.base.progress_bars import progress_bar
-from dse.commands.cli import print_notes
+from dse.commands.cli import found_code, print_notes
 from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS, asked_for, stoppable, target_of
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.planner.questions.keys import QUESTIONS
@@ -55,7 +55,7 @@ def _page(question: str, entries: Sequence[Mapping[str, Any]], arguments: Argume
 
 
 def answer(question: str, arguments: Arguments) -> int:
-    """Answer a question of `QUESTIONS`."""
+    """Answer a question of `QUESTIONS`; return the exit code."""
     from dataclasses import replace
 
     from dse.base.files import check_output, write_output
@@ -100,4 +100,4 @@ def answer(question: str, arguments: Arguments) -> int:
         write_output(target, texts[target.suffix[1:]]().encode(), "-o")
         notes.append(f"wrote {target}")
     print_notes(notes)
-    return 0
+    return found_code(answer.has_plan)

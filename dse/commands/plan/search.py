@@ -11,7 +11,7 @@ from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
 from dse.base.settings.values import whole
 from dse.commands.cases import configuration
-from dse.commands.cli import print_notes
+from dse.commands.cli import found_code, print_notes
 from dse.commands.plan.shared import asked_for, stoppable, target_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan(arguments: Arguments, argv: Sequence[str]) -> int:
-    """Search, print and write; the exit code is 1 where there is no plan."""
+    """Search, print and write; return the exit code."""
     from dse.planner.files.files import check_target, write_document
     from dse.planner.questions.simulated import simulated
     from dse.planner.questions.training_plan import TrainingPlan
@@ -80,7 +80,7 @@ def plan(arguments: Arguments, argv: Sequence[str]) -> int:
         if timeline is not None:
             notes.append(_drawn(asked, result, timeline))
     print_notes(notes)
-    return 0 if result.best is not None else 1
+    return found_code(result.best is not None)
 
 
 def _print(form: str, data: dict[str, Any], answer: TrainingPlan) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, NothingFits
 from dse.base.solvers import PARTITION_SLACK
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.problem import PartitionProblem
 
 
-class InfeasiblePartition(InputError):  # noqa: N818 (what is found, not only an error)
+class InfeasiblePartition(NothingFits):
     """Constraints are broken, or cannot be kept: `device` would need `need` of what it has `capacity`.
 
     `device` is None where no single device is to blame.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, NothingFits
 from dse.base.settings import check_choice
 from dse.base.settings.values import listed, number, one_of, whole
 from dse.planner.problem.arguments import Asked
@@ -46,6 +46,7 @@ class Answer:
 
     entries: list[dict[str, Any]]
     text: str
+    has_plan: bool = True
 
 
 def ask(
@@ -54,7 +55,8 @@ def ask(
     """Answer a question of `QUESTIONS`; `on_case` gets the number of planned problems, before each.
 
     Raises:
-        InputError: a wrong key, unknown prices, or no plan to begin with.
+        InputError: a wrong key, or unknown prices.
+        NothingFits: there is no plan to begin with.
     """
     if question == "grow":
         return _grow(asked, values, solve)
@@ -65,6 +67,7 @@ def ask(
     counts = one_of(values, "counts", ("doubling", "all"))
     asked_run, objective = asked_of_values(values, asked.problem)
     found = solve_subsets(asked.problem, solve, every=counts == "all", on_subset=on_case)
+    has_plan = any(one.step_ms is not None for one in found)
     if question == "prices":
         entries = [
             entry
@@ -75,14 +78,15 @@ def ask(
     if question == "front":
         chosen = front(found)
         entries = [{**subset_entry(one), "kept_for": kept_for(one, chosen)} for one in chosen]
-        return Answer(entries, subsets_text(entries))
+        return Answer(entries, subsets_text(entries), has_plan)
     if asked_run is None:
         entries = [subset_entry(one) for one in _by_time(found)]
-        return Answer(entries, subsets_text(entries))
+        return Answer(entries, subsets_text(entries), has_plan)
     runs = [run_of_subset(asked_run, one) for one in found]
     order = sorted(range(len(found)), key=lambda place: _rank(found[place], runs[place], objective))
     entries = [{**subset_entry(found[place]), **run_entry(runs[place])} for place in order]
-    return Answer(entries, "\n".join([subsets_text(entries), *effect_of_failures(found, runs, objective)]))
+    text = "\n".join([subsets_text(entries), *effect_of_failures(found, runs, objective)])
+    return Answer(entries, text, has_plan)
 
 
 def _rank(subset: Subset, run: SubsetRun | None, objective: str) -> tuple[bool, float]:
@@ -100,7 +104,7 @@ def _by_time(found: list[Subset]) -> list[Subset]:
 def _base(asked: Asked, solve: Solve) -> tuple[PlanResult, float]:
     base = solve(asked.problem)
     if base.cost is None:
-        raise InputError("no plan was found for this cluster; dse plan with the same keys says why")
+        raise NothingFits("no plan was found for this cluster; dse plan with the same keys says why")
     return base, base.cost.cost_ms
 
 

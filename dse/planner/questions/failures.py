@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dse.base.errors import InputError
+from dse.base.errors import NothingFits
 from dse.planner.problem.costs.step import plan_chunks
 from dse.planner.problem.costs_from_model import expert_bytes
 from dse.planner.problem.plan import ClusterPlan, PlanResult
@@ -51,12 +51,13 @@ def replan(problem: PlanProblem, before: PlanResult, solve: Solve, host: int, sl
     with as many nodes of a kind as the next lower power of two, or none where these hold others back.
 
     Raises:
-        InputError: there is no plan before the failure, the last host fails, or the planner refuses.
+        NothingFits: there is no plan before the failure, or the last host fails.
+        InputError: the planner refuses.
     """
     if before.best is None:
-        raise InputError("no plan was found even before a node fails; see dse plan, without fail")
+        raise NothingFits("no plan was found even before a node fails; see dse plan, without fail")
     if len(problem.cluster.hosts) == 1:
-        raise InputError("the cluster has one host; without it nothing can be planned")
+        raise NothingFits("the cluster has one host; without it nothing can be planned")
     held = holdings(problem, before.best, range(len(problem.cluster.hosts)))
     candidates: list[Candidate] = []
     for numbers in _left(problem, host):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, NothingFits
 from dse.planner.questions.subsets import Subset
 
 _MS_PER_HOUR = 3.6e6
@@ -35,14 +35,15 @@ def price_ranges(found: Sequence[Subset], type_: str) -> list[PriceRange]:
     that cost the same at all prices it is the fastest.
 
     Raises:
-        InputError: prices are unknown, or no subset has a plan.
+        InputError: prices are unknown.
+        NothingFits: no subset has a plan.
     """
     known = sorted(
         (subset for subset in found if subset.step_ms is not None), key=lambda one: one.step_ms or 0
     )
     lines = [_line(subset, type_) for subset in known]
     if not lines:
-        raise InputError("no subset of the nodes has a plan that fits; see dse plan, without prices")
+        raise NothingFits("no subset of the nodes has a plan that fits; see dse plan, without prices")
     ranges = []
     price = 0.0
     slope, base, subset = min(lines, key=lambda line: (line[1], line[0]))
