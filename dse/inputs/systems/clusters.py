@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dse.base.errors import InputError
 from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.inputs.systems.fields import CollectiveAlgorithms, Dimension, SystemFields
-from dse.inputs.systems.validation import COLLECTIVES, InvalidSystem
+from dse.inputs.systems.validation import COLLECTIVES
 
 DERIVED = {
     "network": "system.tiers, system.nodes and system.npus_per_node",
@@ -35,11 +36,9 @@ def derived_fields(
     apart as the units. The peak is that of 16 bit.
 
     Raises:
-        InputError: as `dse.inputs.accelerators.cluster`, or there is a single NPU.
+        InputError: as `dse.inputs.accelerators.cluster` and `several_npus`.
     """
-    found = cluster(name, accelerator, nodes, npus_per_node, tiers)
-    if found.npus < 2:
-        raise InvalidSystem("nodes", f"times npus_per_node is {found.npus}; it must be at least 2")
+    found = several_npus(cluster(name, accelerator, nodes, npus_per_node, tiers))
     network = _network(found)
     ring = ("ring",) * len(network)
     return {
@@ -48,6 +47,17 @@ def derived_fields(
         "peak_tflops": accelerator.peak_tflops[accelerator.format_16bit],
         "memory_bandwidth_gbps": accelerator.memory_bandwidth_gbps,
     }
+
+
+def several_npus(found: Cluster) -> Cluster:
+    """Return a cluster that can be a system.
+
+    Raises:
+        InputError: it is a single NPU.
+    """
+    if found.npus < 2:
+        raise InputError(f"system.nodes times npus_per_node is {found.npus}; it must be at least 2")
+    return found
 
 
 def fields_of_cluster(system: SystemFields) -> dict[str, Any]:
