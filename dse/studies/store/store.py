@@ -13,6 +13,7 @@ from dse.base.errors import InputError
 from dse.base.files import make_folder, sync_folder, write_atomically, writing_to
 from dse.base.settings.checks import check_type, checked_folder
 from dse.studies.store.integrity import check_replacements
+from dse.studies.store.named_folder import NamedFolder
 from dse.studies.store.order import sorted_rows
 from dse.studies.store.parts import PartFooter, part_names, read_footer, read_part, write_part
 from dse.studies.store.records import RecordType
@@ -66,8 +67,13 @@ class StudyStore(Generic[Row]):
             InputError: the folder is no path, or the record no type of records.
         """
         check_type("StudyStore: record", record, RecordType, "a type of records")
-        self.folder = checked_folder("StudyStore: folder", folder)
+        self._folder = NamedFolder(checked_folder("StudyStore: folder", folder))
         self.record: RecordType[Row] = record
+
+    @property
+    def folder(self) -> Path:
+        """The folder that was named, also after the process has changed its current folder."""
+        return self._folder.path
 
     @overload
     @classmethod

@@ -395,6 +395,21 @@ def test_a_part_without_a_column_is_refused(study: StudyStore) -> None:
         study.read_table()
 
 
+def test_a_relative_study_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = StudyStore.create("results/here")
+    study.append(OLD)
+    assert study.folder == Path("results/here")
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    study.append(NEW)
+    assert rows_of(study) == rows_of(StudyStore(tmp_path / "results" / "here"))
+    assert (len(rows_of(study)), list(other.iterdir())) == (5, [])
+    other.rmdir()
+    assert len(rows_of(study)) == 5
+
+
 def test_the_one_liners_of_the_readme_read_a_study(
     study: StudyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
