@@ -129,12 +129,23 @@ def private_folder(prefix: str) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def keep_log(log: Path, prefix: str) -> Path:
-    """Copy a log out of a private folder that will be removed; return where it is now."""
+def where_log_is(log: Path, prefix: str | None) -> str:
+    """Say where a log is; with a prefix, copy it first out of a private folder that will be removed."""
+    if not log.is_file():
+        return "it left no log"
+    if log.stat().st_size == 0:
+        return "its log is empty"
+    if prefix is None:
+        return f"its log is {log}"
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".log")
     os.close(descriptor)
     shutil.copyfile(log, name)
-    return Path(name)
+    return f"its log is {name}"
+
+
+def ended_with(status: int, log: Path) -> str:
+    """Such as "ended with signal 11 (SIGSEGV)", and the last lines of the log, if it has any."""
+    return "; ".join(filter(None, [f"ended with {how_it_ended(status)}", last_lines(log)]))
 
 
 def how_it_ended(status: int) -> str:
@@ -155,9 +166,9 @@ def tail(log: Path) -> str:
 
 
 def last_lines(log: Path) -> str:
-    """Return the last lines of a log, in one line for people."""
+    """Return the last lines of a log, in one line for people; nothing where it has none."""
     lines = [" ".join(line.split())[:_LINE_LENGTH] for line in tail(log).splitlines() if line.strip()]
     if not lines:
-        return "its log is empty"
+        return ""
     printable = "".join(c if c.isprintable() else "?" for c in " | ".join(lines[-_TAIL_LINES:]))
     return f"the last lines of its log are: {printable}"

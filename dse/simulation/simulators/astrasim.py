@@ -13,13 +13,15 @@ from pathlib import Path
 
 from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.base.files import make_folder, read_bytes, write_files
-from dse.base.programs import ProgramRunner, found_program, how_it_ended, keep_log, last_lines, private_folder
+from dse.base.programs import ProgramRunner, ended_with, found_program, private_folder, where_log_is
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.astrasim import system_files
 from dse.simulation.simulators.base import Outcome, RankMetrics, Simulator
 from dse.simulation.simulators.report import Figure, read_report, size_bytes, stated_deadlock
 from dse.simulation.simulators.settings import SimulatorSettings
 from dse.simulation.workloads import Workload
+
+_PREFIX = "dse-astrasim-"  # of its temporary files
 
 
 def make(settings: SimulatorSettings) -> Simulator:
@@ -68,7 +70,7 @@ class AstraSimSimulator(Simulator):
             raise InputError(
                 f"the workload has {workload.rank_count} ranks, but the network has {system.npus} NPUs"
             )
-        with private_folder("dse-astrasim-") as folder:
+        with private_folder(_PREFIX) as folder:
             options = write_inputs(workload, _for_private_folder(system), folder)
             log = self._log(folder, system)
             try:
@@ -77,7 +79,7 @@ class AstraSimSimulator(Simulator):
                 )
                 cause = _stated_deadlock(log)
                 if status != 0 and not cause:
-                    raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
+                    raise SimulationError(ended_with(status, log))
                 return self._outcome(workload, system, log, cause)
             except SimulationTimeout as error:
                 where = self._kept(log)
@@ -97,7 +99,7 @@ class AstraSimSimulator(Simulator):
     def _outcome(self, workload: Workload, system: SystemSpec, log: Path, cause: str) -> Outcome:
         """Read the report; ranks without one are those that hang. ASTRA-sim says no cause."""
         if log.stat().st_size == 0:
-            raise SimulationError("ended with exit status 0 and printed nothing; is simulator.binary it?")
+            raise SimulationError("ended with exit status 0 without a report: is simulator.binary it?")
         try:
             with log.open(encoding="utf-8", errors="replace") as lines:
                 report = read_report(lines)
@@ -133,9 +135,7 @@ class AstraSimSimulator(Simulator):
         return kept_logs / f"astrasim-{name}-{secrets.token_hex(6)}.log"
 
     def _kept(self, log: Path) -> str:
-        if not log.is_file():
-            return "it left no log"
-        return f"its log is {log if self.keep_logs is not None else keep_log(log, 'dse-astrasim-')}"
+        return where_log_is(log, _PREFIX if self.keep_logs is None else None)
 
 
 def _stated_deadlock(log: Path) -> str:

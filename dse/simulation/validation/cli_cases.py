@@ -61,7 +61,11 @@ def check_standalone(case: Case, binary_folder: Path, simulator: NativeSimulator
             )
             status = STATUS_OF_EXIT_CODE.get(code, f"exit code {code}")
             if status != case.expected.status:
-                got = status if status in ("ok", "deadlock") else f"{status}: {last_lines(log)}"
+                got = (
+                    status
+                    if status in ("ok", "deadlock")
+                    else f"{status}: {last_lines(log) or 'its log is empty'}"
+                )
                 return [Mismatch(case.name, None, "status", case.expected.status, got)]
             report = read_log(log)
     except InputError as error:

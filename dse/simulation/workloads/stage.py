@@ -15,12 +15,11 @@ from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.base.files import read_bytes
 from dse.base.programs import (
     ProgramRunner,
+    ended_with,
     found_program,
-    how_it_ended,
-    keep_log,
-    last_lines,
     private_folder,
     tail,
+    where_log_is,
 )
 from dse.inputs.models import ModelSpec, refuse_untraceable
 from dse.inputs.strategies import Divisibility, Strategy
@@ -35,6 +34,7 @@ from dse.simulation.workloads.stage_options import (
 )
 from dse.simulation.workloads.traces import GROUPS_FILE, ImportedWorkload, read_groups, workload_of
 
+_PREFIX = "dse-stage-"  # of its temporary files
 _NO_MODULE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)", re.MULTILINE)
 
 
@@ -83,7 +83,7 @@ class StageGenerator(WorkloadGenerator):
         is_fractional = fractional(model, strategy, divisibility)
         checkout = self._found_checkout()
         python = self._found_python()
-        with private_folder("dse-stage-") as folder:
+        with private_folder(_PREFIX) as folder:
             work, output, log = folder / "work", folder / "output", folder / "stage.log"
             work.mkdir()
             output.mkdir()
@@ -97,9 +97,11 @@ class StageGenerator(WorkloadGenerator):
                 self._run([str(python), str(checkout / self.entry), *words], work, log)
                 return _read(output, groups, strategy.npus, is_fractional)
             except SimulationTimeout as error:
-                raise SimulationTimeout(f"STAGE {error} (workload.timeout_s); {_log(log)}") from None
+                raise SimulationTimeout(
+                    f"STAGE {error} (workload.timeout_s); {where_log_is(log, _PREFIX)}"
+                ) from None
             except SimulationError as error:
-                raise SimulationError(f"STAGE {error}; {_log(log)}") from None
+                raise SimulationError(f"STAGE {error}; {where_log_is(log, _PREFIX)}") from None
 
     def _run(self, command: list[str], work: Path, log: Path) -> None:
         status = self._programs.run(
@@ -111,7 +113,7 @@ class StageGenerator(WorkloadGenerator):
         )
         if status != 0:
             self._check_modules(log)
-            raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
+            raise SimulationError(ended_with(status, log))
 
     def _known_options(self, python: Path, checkout: Path, work: Path, log: Path) -> frozenset[str]:
         """Return the options that the entry file lists, asked once.
@@ -178,7 +180,3 @@ def _read(output: Path, groups_name: str, ranks: int, is_fractional: bool) -> Im
         return workload_of([read_bytes(path) for path in traces], groups, is_fractional=is_fractional)
     except InputError as error:
         raise SimulationError(f"wrote what cannot be read: {error}".replace(f"{output}/", "")) from None
-
-
-def _log(log: Path) -> str:
-    return f"its log is {keep_log(log, 'dse-stage-')}" if log.is_file() else "it left no log"

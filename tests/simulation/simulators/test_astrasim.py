@@ -177,8 +177,6 @@ def test_a_deadlock_with_a_cause_and_an_exit_status_is_one_too(astrasim: Make) -
             "crash",
             r"ASTRA-sim ended with exit status 3; the last lines of its log are: .*crashes as told; its",
         ),
-        ("segfault", r"ASTRA-sim ended with signal 11 \(SIGSEGV\); its log is empty; its log is"),
-        ("silent", "ASTRA-sim ended with exit status 0 and printed nothing"),
         ("twice", "ASTRA-sim printed a report that cannot be read: line .*rank 0 finishes a second time"),
     ],
 )
@@ -188,6 +186,22 @@ def test_a_program_that_fails_is_a_simulation_error(
     with pytest.raises(SimulationError, match=message) as error:
         astrasim(variant).simulate(TWO, system())
     assert list(temporary.iterdir()) == [_kept_log(str(error.value))]
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ("segfault", "ended with signal 11 (SIGSEGV)"),
+        ("silent", "ended with exit status 0 without a report: is simulator.binary it?"),
+    ],
+)
+def test_a_program_that_prints_nothing_leaves_no_log(
+    astrasim: Make, temporary: Path, variant: str, message: str
+) -> None:
+    with pytest.raises(SimulationError) as error:
+        astrasim(variant).simulate(TWO, system())
+    assert str(error.value) == f"ASTRA-sim {message}; its log is empty"
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_hang_is_killed_with_its_children(
