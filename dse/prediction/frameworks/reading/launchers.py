@@ -1,4 +1,4 @@
-"""Launchers before a program on a command line: srun, torchrun, accelerate, deepspeed, mpirun, python."""
+"""Launchers before a program on a command line: of schedulers, of MPI, of frameworks, and Python."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import PurePosixPath
 
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.missing import missing_in, readable
-from dse.prediction.frameworks.reading.shell_slurm import gpus_per_node
+from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING, launched_npus
+from dse.prediction.frameworks.reading.missing import readable
 
-_LAUNCHER_NAMES = "srun mpirun mpiexec torchrun accelerate deepspeed python bash"
-_PREFIXES = frozenset(["command", "env", "exec", "nice", "nohup", "stdbuf", "time"])
+_LAUNCHER_NAMES = (
+    "srun jsrun flux aprun ibrun mpirun mpiexec torchrun torchx accelerate deepspeed python bash"
+)
+_PREFIXES = frozenset({"command", "env", "exec", "nice", "nohup", "stdbuf", "time"})
+_OF_IBRUN = frozenset({"tacc_affinity", "task_affinity"})  # bind what follows to cores
 _SHELLS = frozenset({"bash", "sh"})
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?", re.ASCII)
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
@@ -30,20 +33,22 @@ _FLAGS = {
         --oversubscribe --overlap --exclusive --exact --kill-on-bad-exit --wait-all-nodes --pty --preserve-env
         --no-container-mount-home --container-writable --container-remap-root --no-container-entrypoint
         --disable-status""",
+    "jsrun": "-i --immediate -Q --allocate-only",
+    "flux": "-x --exclusive --dry-run -v --verbose --quiet -l --label-io -u --unbuffered --watch --pty",
+    "aprun": "-b --bypass-app-transfer -B --batch-args -C --reconnect -q --quiet -ss -T --sync-output",
+    "ibrun": "-v",
     "torchrun": "--standalone --no-python --use-env --run-path -m --module",
     "accelerate": """--multi-gpu --use-fsdp --use-deepspeed --use-megatron-lm --use-parallelism-config --cpu
         --tpu --no-python -m --module -q --quiet --same-network --debug --enable-cpu-affinity --use-xpu""",
     "deepspeed": """--force-multi --no-ssh --no-ssh-check --no-local-rank --no-python --module -m
         --bind-cores-to-rank --elastic-training --save-pid --enable-each-rank-log""",
     "mpirun": "--allow-run-as-root --oversubscribe --tag-output -tag-output --report-bindings -v -q",
+    "torchx": "--dryrun --wait --log",
     "python": "-u -B -O -OO -E -s -S -I -q -b -bb -v",
 }
 _PAIRS = frozenset({"-mca", "--mca", "-gmca", "--gmca"})
-_COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "torchrun": (("--nnodes",), ("--nproc-per-node",)),
-    "deepspeed": (("--num-nodes",), ("--num-gpus",)),
-    "srun": (("-N", "--nodes"), ("--gpus-per-node", "--ntasks-per-node")),
-}
+_ONE_LETTER = frozenset({"srun", "jsrun", "flux"})  # one dash, one letter: -bpacked:7 is -b with its value
+_OF_TORCHX = {"-m": "--module", "--m": "--module", "--script": "--script", "-j": "-j", "--j": "-j"}
 
 
 @dataclass
@@ -61,8 +66,8 @@ class Launch:
 
     @property
     def launcher(self) -> str:
-        """The launcher nearest to the program, or an empty string."""
-        return next((name for name in reversed(self.options) if name != "srun"), "")
+        """The launcher of a framework that is nearest to the program, or an empty string."""
+        return next((name for name in reversed(self.options) if name not in ALLOTTING), "")
 
 
 def is_launched(words: Sequence[str]) -> bool:
@@ -101,21 +106,25 @@ def launch_of(
         if not _step(launch, name, rest, where):
             break
     launch.environment = {**(environment or {}), **launch.environment}
-    launch.npus = _npus(launch, slurm or {})
+    launch.npus = launched_npus(launch.options, launch.environment, slurm or {})
     return launch
 
 
 def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
     """Take one launcher off the words; return whether more may follow."""
-    if name in _PREFIXES:
+    if name in _PREFIXES or name in _OF_IBRUN:
         del rest[0]
         while rest and rest[0].startswith("-"):
             del rest[0]
         return True
-    if name in ("srun", "mpirun", "mpiexec", "torchrun"):
+    if name == "torchx":
+        return _torchx(launch, rest, where)
+    if name in ALLOTTING or name in ("mpiexec", "torchrun"):
         kind = "mpirun" if name == "mpiexec" else name
+        if kind == "flux":
+            _take_action(rest, where)
         _take_options(launch, kind, rest, where)
-        return kind in ("srun", "mpirun") or not _is_program(launch, kind, rest)
+        return kind in ALLOTTING or not _is_program(launch, kind, rest)
     if name in ("accelerate", "deepspeed"):
         if name == "accelerate" and rest[1:2] == ["launch"]:
             del rest[1]
@@ -147,6 +156,42 @@ def _python(launch: Launch, rest: list[str], where: str) -> bool:
     return False
 
 
+def _take_action(rest: list[str], where: str) -> None:
+    """Take `run` or `submit` off the words of Flux, in its older spelling behind `mini`."""
+    place = 2 if rest[1:2] == ["mini"] else 1
+    if rest[place : place + 1] not in (["run"], ["submit"]):
+        raise InputError(f"{where}: flux is read with run or submit behind it; write flux run ...")
+    del rest[1 : place + 1]
+
+
+def _torchx(launch: Launch, rest: list[str], where: str) -> bool:
+    """Take a component of TorchX that starts torchrun: its -j NxM is --nnodes=N --nproc-per-node=M."""
+    if rest[1:2] != ["run"]:
+        raise InputError(f"{where}: torchx is read with run behind it; write torchx run dist.ddp ...")
+    del rest[0]
+    _take_options(launch, "torchx", rest, where)
+    component = rest[0].rpartition(".")[2]
+    if component not in ("ddp", "spmd"):
+        raise InputError(
+            f"{where}: {excerpt(readable(rest[0]))} of torchx is not read; allowed are dist.ddp and dist.spmd"
+        )
+    rest.append("")  # what is run stands among the options
+    _take_options(launch, "torchx", rest, where)
+    rest.pop()
+    told = launch.options.pop("torchx")
+    found = {name: told[option] for option, name in _OF_TORCHX.items() if option in told}
+    program = found.get("--script") or found.get("--module")
+    if not program:
+        raise InputError(f"{where}: no program follows torchx; write --script FILE.py or -m MODULE")
+    nodes, _, each = found.get("-j", "1x2" if component == "ddp" else "1x1").rpartition("x")
+    launch.options["torchrun"] = {"--nnodes": nodes or "1", "--nproc-per-node": each}
+    for item in filter(None, told.get("--env", "").split(",")):
+        name, _, value = item.partition("=")
+        launch.environment[name] = value
+    launch.program, launch.words = program, rest
+    return False
+
+
 def _is_program(launch: Launch, kind: str, rest: list[str]) -> bool:
     """Take the program after a launcher, unless that starts another command."""
     if "--no-python" in launch.options[kind] or not rest:
@@ -166,10 +211,10 @@ def _take_options(launch: Launch, kind: str, rest: list[str], where: str) -> Non
             break
         name, has_value, value = word.partition("=")
         name = name if name[:2] != "--" else "--" + name[2:].replace("_", "-")
-        short = re.fullmatch(r"(-[A-Za-z])([0-9]+)", word, re.ASCII)
+        short = re.fullmatch(r"(-[A-Za-z])" + ("(.+)" if kind in _ONE_LETTER else "([0-9]+)"), word, re.ASCII)
         place += 1
         if short:
-            name, value = short[1], short[2]
+            name, value = (short[1], short[2].removeprefix("=")) if short[1] not in flags else (word, "")
         elif name in _PAIRS:
             place += 2
         elif not has_value and name not in flags:
@@ -181,55 +226,3 @@ def _take_options(launch: Launch, kind: str, rest: list[str], where: str) -> Non
     del rest[:place]
     if not rest:
         raise InputError(f"{where}: no program follows {kind}")
-
-
-def _count(options: Mapping[str, str], names: Sequence[str]) -> int | None:
-    """The number that the first option present gives; None if it is absent, open or a range."""
-    for name in names:
-        if name in options:
-            text = options[name].rpartition(":")[2] if name.startswith("--gpus") else options[name]
-            low, _, high = text.partition(":")
-            same = text if not high else low if low == high else ""
-            return int(same) if re.fullmatch(r"[1-9][0-9]{0,6}", same, re.ASCII) else None
-    return None
-
-
-def _torchrun_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The options that variables give to torchrun: PET_NNODES is --nnodes."""
-    names = [name for side in _COUNTS["torchrun"] for name in side]
-    variables = {name: "PET" + name[1:].replace("-", "_").upper() for name in names}
-    return {name: environment[known] for name, known in variables.items() if known in environment}
-
-
-def _npus(launch: Launch, slurm: Mapping[str, int]) -> int | None:
-    own = launch.options.get("srun", {})
-    nodes = _count(own, _COUNTS["srun"][0]) or slurm.get("nodes")
-    kind = launch.launcher
-    of_node = gpus_per_node(slurm) if kind in _COUNTS else slurm.get("gpus-per-node")
-    per_node = _count(own, _COUNTS["srun"][1]) or of_node or slurm.get("ntasks-per-node")
-    options = launch.options.get(kind, {})
-    if kind == "torchrun":
-        options = {**_torchrun_variables(launch.environment), **options}
-    if kind == "accelerate":
-        return _count(options, ["--num-processes"])
-    if kind == "mpirun":
-        return _count(options, ["-np", "-n", "-c", "--np"])
-    if kind in _COUNTS:
-        here, there = _COUNTS[kind]
-        is_said = [any(name in options for name in names) for names in (here, there)]
-        counts = [_count(options, here), _count(options, there)]
-        nodes = (
-            counts[0] if is_said[0] and counts[0] else 1 if not is_said[0] and kind == "torchrun" else nodes
-        )
-        if kind == "deepspeed" and not is_said[0] and nodes is None:
-            nodes = 1 if "--hostfile" not in options and "-H" not in options else None
-        is_open = is_said[1] and (options[there[0]] in ("gpu", "auto") or missing_in(options[there[0]]))
-        per_node = counts[1] or (per_node if is_open or kind == "deepspeed" else None if is_said[1] else 1)
-        return nodes * per_node if nodes and per_node else None
-    total = _count(own, ["-n", "--ntasks", "-G", "--gpus"]) or slurm.get("gpus") or slurm.get("ntasks")
-    if nodes and per_node:
-        return nodes * per_node
-    if total:
-        return total
-    number = launch.environment.get("NGPU") or launch.environment.get("WORLD_SIZE") or ""
-    return int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number, re.ASCII) else None

@@ -33,7 +33,7 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     """Return what the first container runs that starts a program; None for a text that is no manifest.
 
     A script of a ConfigMap that the command names stands for it. The variables include those that Kubeflow
-    sets for torchrun, from the numbers of pods and processes of the job.
+    sets for torchrun, and the slots of mpirun, from the numbers of pods and processes of the job.
 
     Raises:
         InputError: the YAML is malformed, or no container has a command.
@@ -103,6 +103,9 @@ def _jobs(documents: list[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str
         pods_of_group = _count(dict(_items(spec.get("leaderWorkerTemplate"))).get("size"))
         replicas = [dict(_items(each)) for _, each in _items(spec.get("pytorchReplicaSpecs"))]
         pods = [_count(each.get("replicas", 1)) for each in replicas]
+        if kind == "MPIJob":
+            yield from ((container, _slots(spec)) for container in _containers(document))
+            continue
         for container in _containers(document):
             if not pods or kind != "PyTorchJob":
                 yield container, {"LWS_GROUP_SIZE": str(pods_of_group)} if pods_of_group else {}
@@ -118,6 +121,15 @@ def _torchrun(nodes: Any, per_node: Any) -> dict[str, str]:
     """The variables that take the place of torchrun's --nnodes and --nproc-per-node."""
     counts = {"PET_NNODES": _count(nodes), "PET_NPROC_PER_NODE": _count(per_node)}
     return {name: str(count or "auto") for name, count in counts.items()}
+
+
+def _slots(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The variable in which Open MPI has its slots: those of all workers, of whom the launcher may be one."""
+    worker = dict(_items(dict(_items(spec.get("mpiReplicaSpecs"))).get("Worker")))
+    workers, each = _count(worker.get("replicas")), _count(spec.get("slotsPerWorker", 1))
+    if workers is None or each is None:
+        return {}
+    return {"OMPI_UNIVERSE_SIZE": str((workers + (spec.get("runLauncherAsWorker") is True)) * each)}
 
 
 def _count(value: Any) -> int | None:

@@ -38,6 +38,34 @@ from dse.prediction.frameworks.reading.launchers import launch_of
         ("/usr/bin/time -v /opt/bin/python3.11 p.py --a", "p.py", ["--a"], None),
         ("torchrun --no-python --nproc-per-node 8 python p.py", "p.py", [], 8),
         ("torchrun --nproc-per-node 8 -- p.py --a", "p.py", ["--a"], 8),
+        ("srun -Jname -N2 --gpus-per-node=8 -lu p.py", "p.py", [], 16),
+        ("jsrun -n12 -r6 -a1 -g1 -c7 -bpacked:7 -dpacked -EA=1 python p.py --a", "p.py", ["--a"], 12),
+        ("jsrun --nrs 2 --tasks_per_rs 6 --gpu_per_rs 6 --smpiargs=-gpu p.py", "p.py", [], 12),
+        ("jsrun -n 4 -a 3 --smpiargs -gpu p.py", "p.py", [], 12),
+        ("jsrun -p 8 p.py", "p.py", [], 8),
+        ("jsrun -n ALL_HOSTS -g 6 p.py", "p.py", [], None),
+        ("jsrun -n 4 -r 1 -g 6 torchrun --nnodes \0N\0 --nproc-per-node gpu p.py", "p.py", [], 24),
+        ("flux run -N 2 -n 16 -g 1 -o mpi=spectrum python p.py --a", "p.py", ["--a"], 16),
+        ("flux mini run -N4 -x torchrun --nnodes \0N\0 --nproc-per-node 8 p.py", "p.py", [], 32),
+        ("flux submit --nodes=2 --tasks-per-node=1 --gpus-per-node=4 p.py", "p.py", [], 8),
+        ("flux run -N 3 p.py", "p.py", [], 3),
+        ("flux run p.py", "p.py", [], 1),
+        ("aprun -n 64 -N 4 -cc none -d 8 python p.py --a", "p.py", ["--a"], 64),
+        ("aprun -n 4 -N 1 torchrun --nnodes \0N\0 --nproc-per-node 8 p.py", "p.py", [], 32),
+        ("aprun -B p.py", "p.py", [], None),
+        ("ibrun -n 4 -o 0 task_affinity python p.py", "p.py", [], 4),
+        ("ibrun p.py", "p.py", [], None),
+        ("mpirun python p.py", "p.py", [], None),
+        (
+            "torchx run -s slurm -cfg partition=a dist.ddp -j 2x4 --script p.py -- --a 1",
+            "p.py",
+            ["--a", "1"],
+            8,
+        ),
+        ("torchx run --dryrun dist.spmd --env A=1,B=2 -m pkg.train -j 1x8 --h gpu", "pkg.train", [], 8),
+        ("torchx run dist.ddp -j 2:5x4 --script p.py", "p.py", [], None),
+        ("torchx run dist.ddp -j 4 --script p.py --", "p.py", [], 4),
+        ("torchx run dist.ddp --script p.py x", "p.py", ["x"], 2),
     ],
 )
 def test_words_behind_launchers(line: str, program: str, words: list[str], npus: int | None) -> None:
@@ -60,6 +88,8 @@ def test_words_behind_launchers(line: str, program: str, words: list[str], npus:
             32,
         ),
         ("srun python p.py", {"nodes": 4}, None),
+        ("ibrun python p.py", {"nodes": 2, "ntasks": 8}, 8),
+        ("ibrun -n 4 python p.py", {"nodes": 2, "ntasks": 8}, 4),
     ],
 )
 def test_lines_for_slurm_count_too(line: str, slurm: dict[str, int], npus: int | None) -> None:
@@ -83,6 +113,13 @@ def test_options_and_variables_are_kept() -> None:
         ("A=1", "x: no program follows the launcher"),
         ("python -u", "x: no program follows python"),
         ("env", "x: no program follows the launcher"),
+        ("flux resource list", "x: flux is read with run or submit behind it; write flux run ..."),
+        ("torchx status it", "x: torchx is read with run behind it; write torchx run dist.ddp ..."),
+        (
+            "torchx run utils.echo --msg a",
+            "x: utils.echo of torchx is not read; allowed are dist.ddp and dist.spmd",
+        ),
+        ("torchx run dist.ddp -j 1x2", "x: no program follows torchx; write --script FILE.py or -m MODULE"),
     ],
 )
 def test_a_command_without_a_program_is_refused(line: str, message: str) -> None:

@@ -124,6 +124,30 @@ def test_the_pods_of_a_job_give_torchrun_its_counts(
     assert read(tmp_path, listed).npus == npus
 
 
+@pytest.mark.parametrize(
+    ("launched", "spec", "workers", "npus"),
+    [
+        ("mpirun, --allow-run-as-root, python", "slotsPerWorker: 8", "replicas: 4", 32),
+        ("mpirun, -np, 16, python", "slotsPerWorker: 8", "replicas: 4", 16),
+        ("mpirun, python", "runPolicy: {}", "replicas: 4", 4),
+        ("mpirun, python", "slotsPerWorker: 8, runLauncherAsWorker: true", "replicas: 3", 32),
+        ("mpirun, -npernode, 4, python", "slotsPerWorker: 8", "replicas: 4", None),
+        ("mpirun, python", "slotsPerWorker: 8", "minReplicas: 1", None),
+    ],
+)
+def test_the_slots_of_an_mpi_job_are_the_processes_of_mpirun(
+    launched: str, spec: str, workers: str, npus: int | None, tmp_path: Path
+) -> None:
+    words = f"[{launched}, pretrain_gpt.py, --num-layers, 32]"
+    text = f"""apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+spec: {{{spec}, mpiReplicaSpecs: {{
+  Launcher: {{replicas: 1, template: {{spec: {{containers: [{{command: {words}}}]}}}}}},
+  Worker: {{{workers}, template: {{spec: {{containers: [{{command: [/usr/sbin/sshd, -De]}}]}}}}}}}}}}
+"""
+    assert read(tmp_path, text).npus == npus
+
+
 @pytest.mark.parametrize(("nodes", "npus"), [("numNodes: 4", 32), ("env: []", None)])
 def test_the_trainer_of_a_train_job_is_its_container(nodes: str, npus: int | None, tmp_path: Path) -> None:
     text = f"""apiVersion: trainer.kubeflow.org/v1alpha1

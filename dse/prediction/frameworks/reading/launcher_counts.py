@@ -1,0 +1,157 @@
+"""How many accelerators launchers say: those of schedulers and MPI, and those of frameworks within."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from dse.prediction.frameworks.reading.missing import missing_in
+from dse.prediction.frameworks.reading.shell_slurm import gpus_per_node
+
+_COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "torchrun": (("--nnodes",), ("--nproc-per-node",)),
+    "deepspeed": (("--num-nodes",), ("--num-gpus",)),
+}
+_PROCESSES = ("-np", "-n", "-c", "--np")
+_PLACED = ("-N", "-npernode", "--npernode", "-ppn", "--ppn", "-perhost", "-H", "-host", "--host", "--map-by")
+"""Options of mpirun with which slots alone do not say how many processes there are."""
+
+Options = Mapping[str, str]
+
+
+class Allotment(NamedTuple):
+    """Nodes, accelerators of each, and all accelerators, as far as the words of a launcher say."""
+
+    nodes: int | None = None
+    per_node: int | None = None
+    total: int | None = None
+
+
+def _of_srun(own: Options) -> Allotment:
+    """Its tasks say no total here: each of them may have several GPUs."""
+    return Allotment(
+        count_of(own, ("-N", "--nodes")), count_of(own, ("--gpus-per-node", "--ntasks-per-node"))
+    )
+
+
+def _of_jsrun(own: Options) -> Allotment:
+    """-n resource sets, -r of them on a host, each with -g GPUs, or with -a tasks where it has none."""
+    sets, on_host = count_of(own, ("-n", "--nrs")), count_of(own, ("-r", "--rs-per-host"))
+    each = count_of(own, ("-g", "--gpu-per-rs")) or count_of(own, ("-a", "--tasks-per-rs")) or 1
+    nodes = sets // on_host if sets and on_host and sets % on_host == 0 else None
+    total = _product(sets, each) if sets else count_of(own, ("-p", "--np"))
+    return Allotment(nodes, _product(on_host, each), total)
+
+
+def _of_flux(own: Options) -> Allotment:
+    """-n tasks (one a node where only -N is given), each with -g GPUs or none of its own."""
+    nodes = count_of(own, ("-N", "--nodes"))
+    per_node = count_of(own, ("--gpus-per-node",)) or count_of(own, ("--tasks-per-node",))
+    if per_node:
+        return Allotment(nodes, per_node, _product(nodes, per_node))
+    tasks = count_of(own, ("-n", "--ntasks")) if "-n" in own or "--ntasks" in own else nodes or 1
+    total = _product(tasks, count_of(own, ("-g", "--gpus-per-task")) or 1)
+    return Allotment(nodes, total // nodes if nodes and total and total % nodes == 0 else None, total)
+
+
+def _of_aprun(own: Options) -> Allotment:
+    """-n processes (one by default; -B takes those of the batch job), -N of them on a node."""
+    total = count_of(own, ("-n", "--pes")) if "-n" in own or "--pes" in own or "-B" in own else 1
+    on_node = count_of(own, ("-N", "--pes-per-node"))
+    return Allotment(total // on_node if total and on_node and total % on_node == 0 else None, on_node, total)
+
+
+def _of_mpi(own: Options) -> Allotment:
+    return Allotment(total=count_of(own, _PROCESSES))
+
+
+_ALLOTMENTS: Mapping[str, Callable[[Options], Allotment]] = {
+    "srun": _of_srun,
+    "jsrun": _of_jsrun,
+    "flux": _of_flux,
+    "aprun": _of_aprun,
+    "ibrun": _of_mpi,
+    "mpirun": _of_mpi,
+}
+ALLOTTING = tuple(_ALLOTMENTS)
+"""Launchers that start any command, on what a scheduler or MPI gives it."""
+
+
+def _product(one: int | None, other: int | None) -> int | None:
+    return one * other if one and other else None
+
+
+def count_of(options: Options, names: Sequence[str]) -> int | None:
+    """The number that the first option present gives; None if it is absent, open or a range."""
+    for name in names:
+        if name in options:
+            text = options[name].rpartition(":")[2] if name.startswith("--gpus") else options[name]
+            low, _, high = text.partition(":")
+            return _whole(text if not high else low if low == high else "")
+    return None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"[1-9][0-9]{0,6}", text, re.ASCII) else None
+
+
+def _torchrun_variables(environment: Options) -> dict[str, str]:
+    """The options that variables give to torchrun: PET_NNODES is --nnodes."""
+    names = [name for side in _COUNTS["torchrun"] for name in side]
+    variables = {name: "PET" + name[1:].replace("-", "_").upper() for name in names}
+    return {name: environment[known] for name, known in variables.items() if known in environment}
+
+
+def launched_npus(
+    options: Mapping[str, Options], environment: Options, slurm: Mapping[str, int]
+) -> int | None:
+    """Return how many accelerators a command line has; None where nothing says it.
+
+    Args:
+        options: those of its launchers, from the outermost on.
+        environment: its variables.
+        slurm: counts that a script asks for, as `slurm_counts` returns them.
+    """
+    kind = next((name for name in reversed([*options]) if name not in ALLOTTING), "")
+    if kind == "accelerate":
+        return count_of(options[kind], ("--num-processes",))
+    found = {name: _ALLOTMENTS[name](own) for name, own in options.items() if name in ALLOTTING}
+    nodes = next((one.nodes for one in found.values() if one.nodes), None) or slurm.get("nodes")
+    of_node = gpus_per_node(slurm) if kind in _COUNTS else slurm.get("gpus-per-node")
+    own_each = next((one.per_node for one in found.values() if one.per_node), None)
+    per_node = own_each or of_node or slurm.get("ntasks-per-node")
+    if kind in _COUNTS:
+        return _of_framework(kind, options[kind], environment, nodes, per_node)
+    nearest = next(reversed([*found]), "srun")
+    if nearest == "mpirun":
+        return _of_slots(options[nearest], environment)
+    own = options.get("srun", {})
+    total = count_of(own, ("-n", "--ntasks", "-G", "--gpus")) or slurm.get("gpus") or slurm.get("ntasks")
+    said = found[nearest].total if nearest in found else None
+    number = _whole(environment.get("NGPU") or environment.get("WORLD_SIZE") or "")
+    return said or _product(nodes, per_node) or total or number
+
+
+def _of_slots(own: Options, environment: Options) -> int | None:
+    """The processes of mpirun: without a number, one on each slot that it is given."""
+    if own.keys() & {*_PROCESSES, *_PLACED}:
+        return count_of(own, _PROCESSES)
+    return _whole(environment.get("OMPI_UNIVERSE_SIZE", ""))
+
+
+def _of_framework(
+    kind: str, options: Options, environment: Options, nodes: int | None, per_node: int | None
+) -> int | None:
+    """Nodes times processes of each that torchrun or deepspeed starts, on the nodes of what is around it."""
+    if kind == "torchrun":
+        options = {**_torchrun_variables(environment), **options}
+    here, there = _COUNTS[kind]
+    is_said = [any(name in options for name in names) for names in (here, there)]
+    counts = [count_of(options, here), count_of(options, there)]
+    nodes = counts[0] if is_said[0] and counts[0] else 1 if not is_said[0] and kind == "torchrun" else nodes
+    if kind == "deepspeed" and not is_said[0] and nodes is None:
+        nodes = 1 if "--hostfile" not in options and "-H" not in options else None
+    is_open = is_said[1] and (options[there[0]] in ("gpu", "auto") or missing_in(options[there[0]]))
+    per_node = counts[1] or (per_node if is_open or kind == "deepspeed" else None if is_said[1] else 1)
+    return _product(nodes, per_node)
