@@ -29,13 +29,13 @@ _FROM_TRAINER = {
 }
 
 
-def document_of_file(path: Path, framework: str = "", bases: int = 0) -> Document:
-    """Return the document of a JSON, YAML or TOML file.
+def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str | None = None) -> Document:
+    """Return the document of a JSON, YAML or TOML file, whose `text` may have been read.
 
     Raises:
         InputError: it is malformed or out of bounds, or the framework is unclear.
     """
-    data, where = data_of(path), str(path)
+    data, where = data_of(path, text), str(path)
     if isinstance(data, Mapping) and data.keys() >= _RECORD and isinstance(data["flags"], Mapping):
         return _record(data, framework, where)
     settings = flattened(data, where)

@@ -40,13 +40,13 @@ def text_of(path: Path) -> str:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 
 
-def data_of(path: Path) -> Any:
-    """Return what a JSON, YAML or TOML file holds; its suffix says which it is.
+def data_of(path: Path, text: str | None = None) -> Any:
+    """Return what a JSON, YAML or TOML file holds; its suffix says which it is, `text` its text where read.
 
     Raises:
         InputError: it cannot be read, is malformed, or is out of bounds.
     """
-    text, where = text_of(path), str(path)
+    text, where = text_of(path) if text is None else text, str(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
         return json_data(_LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text)), where)

@@ -68,13 +68,14 @@ def _schedule(document: Document, path: Path) -> str | None:
 
 def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Document:
     path, overrides = Path(words[0]), words[1:]
-    suffix = path.suffix.lower()
+    suffix, text = path.suffix.lower(), None
     if suffix in (".yaml", ".yml") and is_file(path):
-        manifest = read_manifest(text_of(path), str(path))
+        text = text_of(path)
+        manifest = read_manifest(text, str(path))
         if manifest is not None:
             return _script(path, overrides, framework, given, manifest=manifest)
     if suffix in SUFFIXES:
-        return _overridden(document_of_file(path, framework), overrides)
+        return _overridden(document_of_file(path, framework, text=text), overrides)
     is_script = suffix in _SCRIPTS or (is_file(path) and _has_shebang(path))
     if is_script and (is_file(path) or not overrides):
         return _script(path, overrides, framework, given)

@@ -13,7 +13,7 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.jobs import read_job
 from dse.prediction.frameworks.launches import launch
-from dse.prediction.frameworks.reading import read_document
+from dse.prediction.frameworks.reading import files, read_document
 from dse.prediction.steps.plan import Plan
 
 TRAINER = """# of a team
@@ -89,6 +89,18 @@ def test_a_manifest_without_a_command_is_refused(tmp_path: Path) -> None:
 def test_yaml_of_a_framework_is_no_manifest(tmp_path: Path) -> None:
     text = "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n"
     assert read(tmp_path, text).framework == "accelerate"
+
+
+def test_a_yaml_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counted(path: Path, most_bytes: int) -> bytes:
+        opened.append(path)
+        return path.read_bytes()[:most_bytes]
+
+    monkeypatch.setattr(files, "read_bytes", counted)
+    read(tmp_path, "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n")
+    assert opened == [tmp_path / "job.yaml"]
 
 
 REPLICATED = """apiVersion: kubeflow.org/v1
