@@ -26,6 +26,8 @@ _SHELL_SCRIPT = """#!/bin/bash
 #SBATCH --nodes=4 --gpus-per-node=8
 export TP=${TP:-4}
 GPUS=$((SLURM_NNODES * (8 + 0)))
+many() { local N=$1; (( N *= 2 )); (( N > 8 )) && return 0; }
+many "$GPUS" || { exit 1; }
 ARGS=( --num-layers 32 --hidden-size 4096 # a comment
     --cp-comm-type p2p "a2a" )
 if [[ "$TP" == "4" && $GPUS -gt 8 ]]; then ARGS+=( --bf16 ); elif [ -z "$X" ]; then Y='1'; else Z=2; fi

@@ -1,7 +1,8 @@
-"""Arithmetic of shell scripts: whole numbers, + - * / % and parentheses, within 64 bits."""
+"""Arithmetic of shell scripts: whole numbers, comparisons and logic, within 64 bits."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,10 +10,14 @@ from dataclasses import dataclass, field
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 
-_TOKEN = re.compile(r"\s*(?:([0-9]{1,20})|([A-Za-z_][A-Za-z0-9_]*)|([-+*/%()]))", re.ASCII)
+_SIGN = r"\|\||&&|\+\+|--|[=!<>]=|[-+*/%()<>!]"
+_TOKEN = re.compile(rf"\s*(?:([0-9]{{1,20}})|([A-Za-z_][A-Za-z0-9_]*)|({_SIGN}))", re.ASCII)
+_LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
+_OF_SIGN = {"+": operator.add, "-": operator.sub, "*": operator.mul, "==": operator.eq, "!=": operator.ne}
+_OF_SIGN |= {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 _MOST_TOKENS = 10_000
 _MOST_NESTING = 50
-_ALLOWED = "allowed are whole numbers, names, + - * / % and parentheses"
+_ALLOWED = "allowed are whole numbers, names, + - * / %, comparisons, && || ! and parentheses"
 
 
 def calculated(text: str, value_of: Callable[[str], int], where: str) -> int:
@@ -46,7 +51,7 @@ class _Reader:
     depth: int = field(default=0)
 
     def whole(self) -> int:
-        value = self._sum()
+        value = self._level()
         if self.tokens[self.at]:
             raise InputError(f"{self.where} is not read; {_ALLOWED}")
         return value
@@ -58,19 +63,18 @@ class _Reader:
         self.at += 1
         return token
 
-    def _sum(self) -> int:
-        value = self._product()
-        while sign := self._taken("+", "-"):
-            other = self._product()
-            value = self._within(value + other if sign == "+" else value - other)
-        return value
-
-    def _product(self) -> int:
-        value = self._factor()
-        while sign := self._taken("*", "/", "%"):
-            other = self._factor()
-            if sign == "*":
-                value = self._within(value * other)
+    def _level(self, level: int = 0) -> int:
+        """Read what the signs of a level join, those of higher levels first."""
+        if level == len(_LEVELS):
+            return self._factor()
+        value = self._level(level + 1)
+        while sign := self._taken(*_LEVELS[level]):
+            other = self._level(level + 1)
+            if sign in ("||", "&&"):
+                value = int(bool((value or other) if sign == "||" else (value and other)))
+                continue
+            if sign in _OF_SIGN:
+                value = self._within(int(_OF_SIGN[sign](value, other)))
                 continue
             if other == 0:
                 raise InputError(f"{self.where} divides by zero")
@@ -79,26 +83,28 @@ class _Reader:
         return value
 
     def _factor(self) -> int:
-        negative = False
-        while sign := self._taken("+", "-"):
-            negative ^= sign == "-"
+        if sign := self._taken("+", "-", "!"):
+            self._enter()
+            value = self._factor()
+            self.depth -= 1
+            return int(not value) if sign == "!" else -value if sign == "-" else value
         if self._taken("("):
-            self.depth += 1
-            if self.depth > _MOST_NESTING:
-                raise InputError(
-                    f"{self.where} is nested deeper than {_MOST_NESTING} levels, the most allowed"
-                )
-            value = self._sum()
+            self._enter()
+            value = self._level()
             self.depth -= 1
             if not self._taken(")"):
                 raise InputError(f"{self.where} lacks a )")
-        else:
-            value = self._operand()
-        return -value if negative else value
+            return value
+        return self._operand()
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > _MOST_NESTING:
+            raise InputError(f"{self.where} is nested deeper than {_MOST_NESTING} levels, the most allowed")
 
     def _operand(self) -> int:
         token = self.tokens[self.at]
-        if not token or token in "+-*/%()":
+        if not token or not (token[0].isalnum() or token[0] == "_"):
             raise InputError(f"{self.where} is not read; {_ALLOWED}")
         self.at += 1
         if not token.isdigit():

@@ -19,6 +19,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Case,
     Chain,
     Choice,
+    Function,
     Loop,
     Node,
     Simple,
@@ -35,7 +36,7 @@ _MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _PASSED_NAMES = """
-. : cat cd clear conda date echo hostname ls mkdir ml module nvidia-smi pip popd printf pushd pwd set
+. : cat cd clear conda date echo hash hostname ls mkdir ml module nvidia-smi pip popd printf pushd pwd set
 shopt sleep source spack tee trap true ulimit umask wait which
 """
 _SILENT = (":", "set", "echo", "mkdir")  # commands that change no word of others
@@ -81,7 +82,10 @@ def read_script(
     slurm = slurm_counts(text)
     known = {**slurm_variables(slurm), **(given or {})}
     reader = _Interpreter(Variables(where, known, tuple(arguments)), folder)
-    reader.run(Statements(text, where).all())
+    try:
+        reader.run(Statements(text, where).all())
+    except RecursionError:
+        raise InputError(f"{where}: its functions call each other too deeply to be read") from None
     return Script(
         tuple(reader.commands), slurm, tuple(reader.variables.notes), reader.variables.uses_arguments
     )
@@ -96,12 +100,15 @@ class _Interpreter:
         self._exported: dict[str, None] = {}
         self._shells = 0
         self._is_over = False
+        self._has_returned = False
+        self._functions: dict[str, Sequence[Node]] = {}
+        self._locals: list[dict[str, str | list[str] | None]] = []
 
     def run(self, nodes: Sequence[Node]) -> bool:
         """Interpret statements; return whether the last succeeds."""
         succeeds = True
         for node in nodes:
-            if self._is_over:
+            if self._is_over or self._has_returned:
                 break
             self._steps += 1
             if self._steps > _MOST_STEPS:
@@ -123,6 +130,9 @@ class _Interpreter:
             return self._chain(node)
         if isinstance(node, Loop):
             return self._loop(node)
+        if isinstance(node, Function):
+            self._functions[node.name] = node.body
+            return True
         return self._simple(node)
 
     def _loop(self, loop: Loop) -> bool:
@@ -152,13 +162,15 @@ class _Interpreter:
             return True
         words = self._words(node)
         name = words[0] if words else ""
+        if name in self._functions:
+            return self._call(name, words[1:], node)
         if name in ("[", "test"):
             if name == "[" and words[-1] != "]":
                 raise InputError(f"{self._place(node.line)}: [ has no end; close it with ]")
             return holds(words[1:-1] if name == "[" else words[1:], self.variables, node.line)
         if name in _EXPORTS:
-            return self._export(node, words[1:])
-        if name in ("unset", "exit", "exec", "eval", "shift"):
+            return self._export(node, words)
+        if name in ("unset", "exit", "return", "exec", "eval", "shift"):
             return self._builtin(name, words[1:], node)
         if name in (".", "source") and self._sourced(words[1:2], node):
             return True
@@ -196,10 +208,11 @@ class _Interpreter:
         values.assign(name, older_text + text)
 
     def _export(self, node: Simple, words: Sequence[str]) -> bool:
+        is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals)
         for assignment in node.exported:
+            self._declare(assignment.name, is_local)
             self._assign(assignment)
-            self._exported[assignment.name] = None
-        for word in words:
+        for word in words[1:]:
             name, is_assigned, value = word.partition("=")
             if word.startswith("-"):
                 if "A" in word:
@@ -207,10 +220,35 @@ class _Interpreter:
                         f"{self._place(node.line)}: {word} is not read; arrays have numbers as places"
                     )
                 continue
+            self._declare(name, is_local)
             if is_assigned:
                 self.variables.assign(name, value)
-            self._exported[name] = None
         return True
+
+    def _declare(self, name: str, is_local: bool) -> None:
+        """Make a variable one of commands, or of the function that runs: then its value comes back."""
+        if is_local:
+            self._locals[-1].setdefault(name, self.variables.values.pop(name, None))
+        else:
+            self._exported[name] = None
+
+    def _call(self, name: str, words: Sequence[str], node: Simple) -> bool:
+        """Run a function: its words are the arguments, and variables before it are its own."""
+        values = self.variables
+        before = values.positional, values.uses_arguments, values.is_function
+        self._locals.append({})
+        for assignment in node.assignments:
+            self._locals[-1].setdefault(assignment.name, values.values.get(assignment.name))
+            self._assign(assignment)
+        values.positional, values.is_function = tuple(words), True
+        succeeds = self.run(self._functions[name])
+        values.positional, values.uses_arguments, values.is_function = before
+        self._has_returned = False
+        for own, value in self._locals.pop().items():
+            values.values.pop(own, None)
+            if value is not None:
+                values.values[own] = value
+        return succeeds
 
     def _builtin(self, name: str, words: Sequence[str], node: Simple) -> bool:
         if name == "unset":
@@ -218,6 +256,9 @@ class _Interpreter:
                 self.variables.values.pop(word, None)
         elif name == "exit":
             self._is_over = True
+        elif name == "return":
+            self._has_returned = True
+            return words[:1] in ([], ["0"])
         elif name == "eval":
             self._shell(" ".join(words), node)
         elif name == "shift":
@@ -242,7 +283,7 @@ class _Interpreter:
         self._shells += 1
         self.variables.where = str(path)
         self.run(nodes)
-        self.variables.where = before
+        self.variables.where, self._has_returned = before, False
         self._shells -= 1
         return True
 

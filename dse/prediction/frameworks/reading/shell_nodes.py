@@ -8,7 +8,7 @@ from typing import Union
 from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 
 Word = tuple[Part, ...]
-Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop"]
+Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop", "Function"]
 """A statement; Python 3.10 reads this at run time."""
 
 
@@ -38,6 +38,15 @@ class Test:
     """A condition: the tokens between [[ and ]]."""
 
     tokens: tuple[Token, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Function:
+    """Statements that a name stands for from here on."""
+
+    name: str
+    body: tuple[Node, ...]
     line: int
 
 

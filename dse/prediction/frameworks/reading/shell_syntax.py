@@ -11,23 +11,25 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Case,
     Chain,
     Choice,
+    Function,
     Loop,
     Node,
     Simple,
     Test,
     Word,
 )
-from dse.prediction.frameworks.reading.shell_tokens import Token, Tokens
+from dse.prediction.frameworks.reading.shell_tokens import Part, Token, Tokens
 
 _MOST_DEPTH = 30
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
+_SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
 _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
-_UNREAD = frozenset({"while", "until", "select", "function", "{", "}", "((", "do", "done", "esac"})
+_UNREAD = frozenset({"while", "until", "select", "}", "do", "done", "esac"})
 _COPIES = ("cat", "tee")  # commands that only copy their input
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
-    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], case ... esac, for ... done, && and ||, "
-    "export, and commands that launch a program"
+    "allowed are assignments, arrays, if ... fi with [[ ]], [ ] or (( )), case ... esac, for ... done, "
+    "functions, && and ||, export, and commands that launch a program"
 )
 
 
@@ -93,6 +95,13 @@ class Statements:
             return self._loop()
         if word == "case":
             return self._case()
+        if word == "{":
+            return Choice((((), self._group()),), line)
+        if word == "function":
+            self._move()
+            return self._function(_plain(self._move().parts), line)
+        if self._token.text == "(" and self._tokens.text.startswith("(", self._tokens.at):
+            return self._math(line)
         if word in _UNREAD or (self._token.kind == "operator" and self._token.text == "("):
             self._refuse(f"'{word or self._token.text}' is not read; {SUBSET}")
         if word in ("then", "elif", "else", "fi"):
@@ -100,6 +109,8 @@ class Statements:
         assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
         while self._token.kind != "end":
             if self._token.kind == "operator":
+                if self._token.text == "(" and len(words) == 1 and word and not assignments:
+                    return self._function(word, line)
                 if not self._redirected(_plain(words[0]) if words else ""):
                     break
                 continue
@@ -141,6 +152,43 @@ class Statements:
             self._tokens.inputs.append(self._token.parts)
         self._move()
         return True
+
+    def _math(self, line: int) -> Node:
+        """Read (( and )): NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
+        part = self._tokens.math(self._tokens.at - 1, line, is_quoted=True)
+        self._move()
+        found = _SET.match(part.text)
+        if not found:
+            return _is_not_0(part)
+        name, step, sign = found.groups("")
+        first = part.word[0]._replace(text=part.word[0].text[found.end() :])
+        head, end = (f"{name}{step}1", "") if step else (f"{name}{sign}(", ")") if sign else ("", "")
+        word = (first._replace(text=head), first, *part.word[1:], first._replace(text=end))
+        value = Assignment(name, False, (part._replace(word=word),), None, line)
+        told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
+        holds = _is_not_0(part._replace(word=(told,)))
+        return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
+
+    def _function(self, name: str, line: int) -> Node:
+        """Read a function from behind its name on."""
+        while self._token.text in ("(", ")", "\n"):
+            self._move()
+        if not name or self._reserved() != "{":
+            self._refuse(
+                "this ( is not read; quote a text with parentheses, write a function as NAME() { ... }", line
+            )
+        return Function(name, self._group(), line)
+
+    def _group(self) -> tuple[Node, ...]:
+        """Read statements in braces, with what is done with their output."""
+        self._enter()
+        self._move()
+        body = self._list(frozenset({"}"}))
+        self._move()
+        while self._token.kind == "operator" and self._redirected(""):
+            pass
+        self._depth -= 1
+        return body
 
     def _test(self) -> Node:
         line, tokens = self._move().line, list[Token]()
@@ -244,6 +292,11 @@ CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -
 
 def _plain(word: Word) -> str:
     return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
+
+
+def _is_not_0(part: Part) -> Simple:
+    test, sign, zero = (part._replace(kind="text", text=text) for text in ("test", "-ne", "0"))
+    return Simple((), ((test,), (part,), (sign,), (zero,)), part.line)
 
 
 def _pattern(word: Word) -> str:

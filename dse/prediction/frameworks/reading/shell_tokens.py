@@ -188,7 +188,7 @@ class Tokens:
     def _dollar(self, parts: list[Part], is_quoted: bool) -> None:
         line, after = self.line, self.at + 1
         if self.text.startswith("((", after):
-            parts.append(self._math(line, is_quoted))
+            parts.append(self.math(self.at + 1, line, is_quoted=is_quoted))
         elif self.text.startswith("(", after):
             parts.append(Part("command", self._parenthesis(after), is_quoted, line))
         elif self.text.startswith("{", after):
@@ -218,10 +218,15 @@ class Tokens:
             f"'${{{excerpt(self.text[self.at : self.at + 30])}' is not read; {_EXPANSIONS}", line
         )
 
-    def _math(self, line: int, is_quoted: bool) -> Part:
-        source = self._parenthesis(self.at + 1)
+    def math(self, start: int, line: int, *, is_quoted: bool) -> Part:
+        """Read arithmetic from the first of its parentheses on.
+
+        Raises:
+            InputError: it has no end, or what is not read.
+        """
+        source = self._parenthesis(start)
         if not (source.startswith("(") and source.endswith(")")):
-            self.refuse("$(( has no end; close it with ))", line)
+            self.refuse("(( has no end; close it with ))", line)
         inner = Tokens(source[1:-1], self.where, line, depth=self.depth)
         return Part("math", source[1:-1], is_quoted, line, word=tuple(inner._parts("", is_quoted=True)))
 
@@ -233,7 +238,9 @@ class Tokens:
             if depth == 0:
                 self._advance(bracket.end())
                 return self.text[start + 1 : self.at - 1]
-        return self.refuse("$( has no end; close it with )", line)
+        return self.refuse(
+            f"{'$' if self.text[start - 1 : start] == '$' else ''}( has no end; close it with )", line
+        )
 
     def _until(self, stop: str, start: int) -> str:
         end = self.text.find(stop, start)

@@ -28,7 +28,10 @@ _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 
 @dataclass
 class Variables:
-    """The variables of a script. `given` stand for its environment, `positional` are its arguments."""
+    """The variables of a script. `given` stand for its environment, `positional` are its arguments.
+
+    Where `is_function`, they are those of a function: none of them is open.
+    """
 
     where: str
     given: Mapping[str, str]
@@ -36,6 +39,7 @@ class Variables:
     values: dict[str, str | list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     uses_arguments: bool = False
+    is_function: bool = False
     expanded: int = 0
 
     def fields(self, word: tuple[Part, ...]) -> list[str]:
@@ -127,7 +131,11 @@ class Variables:
                 self.assign(part.text, default)
             return [default]
         if value is None:
-            return [] if part.text in "@*" or part.item in ("@", "*") else [mark(part.text)]
+            is_list, is_own = (
+                part.text in "@*" or part.item in ("@", "*"),
+                self.is_function and part.text.isdigit(),
+            )
+            return [] if is_list else [""] if is_own else [mark(part.text)]
         if isinstance(value, str):
             return [value]
         is_joined = part.is_quoted and "*" in (part.item, part.text)

@@ -204,7 +204,7 @@ def test_files_that_broke_other_readers_are_read_or_refused(tmp_path: Path) -> N
         "[[ a == b ]] || touch {}",
         "if [ \"$(touch {})\" == x ]; then A=1; fi",
         "echo a | xargs touch {}",
-        "trap_me() { touch {}; }",
+        "trap_me() { touch {}; }; trap_me",
         "cat <<EOF\n$(touch {})\nEOF",
         "A=1 touch {}",
         "A='[$(touch {})]' && echo $((A[$(touch {})]))",

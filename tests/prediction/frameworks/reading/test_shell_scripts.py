@@ -65,6 +65,20 @@ def words(text: str, **given: str) -> list[str]:
         ("for i in \"$@\"\ndo read -r K V <<< \"$i\"\ndone\ntorchrun a", ["a"]),
         ("if [ ! -f y ]; then exit 1; fi\n[[ -d x && -e y ]] && A=1\ntorchrun $A", ["1"]),
         ("shift\ntorchrun ${1:-x}", ["x"]),
+        ("f() { X=\"$1\"; Y+=\"<$#>\"; }\nf 'a b' c\nf\ntorchrun \"$X\" $Y", ["", "<2><0>"]),
+        ("function f\n{\n  local A=2 B\n  B=3\n  C=$((A+B))\n}\nA=1\nf\ntorchrun $A ${B:-b} $C",
+         ["1", "b", "5"]),
+        ("f() { [ $1 -gt 2 ] && return 1; A+=$1; }\nf 1 && A+=x\nf 3 || A+=y\nA+=z\ntorchrun $A", ["1xyz"]),
+        ("A=0\ng() { A=$((A+1)); f; }\nf() { if (( A < 3 )); then g; fi; }\nf\ntorchrun $A", ["3"]),
+        ("A=1\nf() { B=$A; }\nA=2 f\ntorchrun $A $B", ["1", "2"]),
+        ("main() {\n  torchrun \"$@\"\n}\nmain a 'b c'", ["a", "b c"]),
+        ("f() { torchrun a; exit 0; } 2>&1\n{ :; f; } | tee log", ["a"]),
+        ("N=4\n((N*=2+1)); ((N++)) && (( M = N == 13 ))\n"
+         "torchrun $N $M $((N > 12 && !(M - 1))) $((5 >= 6 || 0))",
+         ["13", "1", "1", "0"]),
+        ("N=0\n(( N++ )) || A=x\n(( N -= 1 )) || A+=y\n(( $N + 1 )) && A+=z\n"
+         "torchrun $A $((1+2<4==1)) $((- -N))",
+         ["xyz", "1", "0"]),
     ],
 )  # fmt: skip
 def test_words_are_those_of_bash(script: str, expected: list[str], tmp_path: Path) -> None:
@@ -178,7 +192,14 @@ def test_what_is_passed_over_is_noted() -> None:
         ("case $A in [xy]) ;; esac", "line 1: this pattern is not read; write texts with * and ?"),
         ("case a in a) torchrun;", "line 1: a block has no end; close it with ;; or esac"),
         ("case `date` in a) ;; esac", "line 1: a case is what a command writes, and none is run"),
-        ("f() { torchrun; }", "line 1: '(' is not read"),
+        ("f() ( torchrun )", "line 1: this ( is not read; quote a text"),
+        ("f() { torchrun a", "line 1: a block has no end; close it with }"),
+        ("f() { f; }\nf", "a.sh: its functions call each other too deeply to be read"),
+        ("A=1\ntorchrun $((--A))", "line 2: $((--A)) is not read"),
+        ("(( A = 1", "line 1: ( has no end; close it with )"),
+        ("(( 1 ) )", "line 1: (( has no end; close it with ))"),
+        ("(( A & 1 ))", "line 1: $((A & 1)) is not read; allowed are whole numbers"),
+        ("(( $A > 1 ))", "line 1: a comparison of numbers needs A, which has no value; write set=A=VALUE"),
         ("(cd x; torchrun a)", "line 1: '(' is not read"),
         ("bash <<EOF\nx\nEOF\n", "line 1: '<<' gives a command its input"),
         ("cat <<EOF\n`x`\nEOF\n", "line 1: ` in a text behind << would run a command"),
@@ -228,7 +249,7 @@ def test_what_is_outside_the_subset_is_refused_with_its_line(script: str, messag
 
 def test_sourced_files_of_the_folder_are_read_as_data(tmp_path: Path) -> None:
     (tmp_path / "config.sh").write_text('TP=4\nOPTIONS="--tp $TP"\nexport A=1\n')
-    (tmp_path / "activate").write_text("f() { touch x; }\n")
+    (tmp_path / "activate").write_text("f() { while x; do :; done; }\n")
     script = ". `pwd`/config.sh\nsource venv/bin/activate\nsource /etc/no\ntorchrun $OPTIONS\n"
     found = read_script(script, "a.sh", folder=tmp_path)
     assert found.commands[0].words == ("torchrun", "--tp", "4")
