@@ -13,6 +13,7 @@ PAGES = sorted(DOCS.rglob("*.md"))
 MOST_WORDS = 40_000  # as `wc -w` counts them: programs, outputs and tables too
 _BLOCK = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"`[^`]*`")  # a key, a command or a word that a program prints
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
@@ -25,6 +26,14 @@ def first_sentence(text: str) -> str:
     """Return the first sentence below the title of a page."""
     lines = [line for line in prose(text).splitlines() if not line.startswith("#")]
     return re.split(r"(?<=[.:?!])\s", " ".join(" ".join(lines).split()))[0]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of paragraphs and lists."""
+    paragraphs = [
+        part for part in _PARAGRAPH.split(prose(text)) if "|" not in part and part.strip()[:1] != "#"
+    ]
+    return [sentence for part in paragraphs for sentence in re.split(r"(?<=[.?!])\s", " ".join(part.split()))]
 
 
 def words_of(pages: list[Path]) -> int:
@@ -44,6 +53,13 @@ def test_a_page_begins_with_its_purpose(page: Path) -> None:
     assert sentence.endswith((".", ":")), sentence
     assert 4 <= len(sentence.split()) <= 25, sentence
     assert not NO_SUBJECT.match(sentence)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "partition", "synthesis"])
+def test_pages_of_methods_have_sentences_of_at_most_32_words(name: str) -> None:
+    found = sentences((DOCS / f"{name}.md").read_text(encoding="utf-8"))
+    assert len(found) > 30
+    assert [sentence for sentence in found if len(sentence.split()) > 32] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
