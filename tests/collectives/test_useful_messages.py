@@ -62,6 +62,18 @@ def test_an_all_reduce_over_two_leaves_of_three_is_optimal() -> None:
     assert found.is_optimal
 
 
+def test_small_all_reduces_through_a_switch_wait_for_first_messages() -> None:
+    """Links of 4 NPUs are free after 40,960 ps, and a message is there after 181,920.
+
+    Each sum needs 12 times something of another NPU. Of a link 4 messages before the first is there have 1
+    each, the next one has 2, and further ones have 3: 4 + 2 + 3 + 3 = 12. The third is there at 445,760.
+    """
+    ends = [(npu, 4, 50, 100) for npu in range(4)]
+    graph = passive(LinkGraph.of(4, 5, ends + [(b, a, *link) for a, b, *link in ends]))
+    problem = Problem(graph, Collective("all_reduce", 4), Fraction(4096), LinkModel(occupancy="bandwidth"))
+    assert useful_ps(problem) == 181_920 + 2 * 40_960 + 181_920
+
+
 def test_npus_without_switches_take_as_many_messages_as_their_links() -> None:
     """A line of 3 NPUs: 4 messages for each of 3 chunks, of which 4 links take one a hop: 3 hops.
 

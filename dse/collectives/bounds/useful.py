@@ -12,6 +12,10 @@ for G parts and each chunk (Harary and Schwenk 1974). A message stays with a cha
 contributions are of j NPUs, times k / q. So the least of 1 and j / q, times the least of 1 and k / q, adds up
 to (2 G - 2) C or more over all messages of C chunks.
 
+Each part also gets something of every other chosen sender, of G - 1 at most by one message. So the least of
+G - 1 and j / q, times the least of 1 and k / q, adds up to G (G - 1) C or more. Backwards in time the same
+holds with j and k exchanged.
+
 **All-gather, broadcast.** Choose an NPU of a part, of q, at random. Each of the n chunks that the part lacks
 enters it by a message of use to that NPU, without leaving the part again. So k / q adds up to n or more.
 
@@ -68,18 +72,22 @@ def _of_sums(view: View, part: NDArray[np.int64], sums: list[int], copies: list[
     import numpy as np
 
     parts, sizes = np.unique(part[: view.problem.graph.npus], return_counts=True)
-    each = int(sizes.min())
-    if each * each > _MOST_PAIRS:
+    count, each = len(parts), int(sizes.min())
+    if each * each * (count - 1) > _MOST_PAIRS:
         return
-    need = 2 * (len(parts) - 1) * view.problem.collective.chunks
-    delays = np.add.outer(np.array(sums[:each]), np.array(copies[:each])).ravel()
-    text = (
-        f"{need} messages are needed between {len(parts)} clusters of NPUs. One that leaves early has"
-        f" contributions of few of {each} NPUs, one that leaves late is of use to few, and either counts less"
-    )
+    chunks, others = view.problem.collective.chunks, each * (count - 1)
+    messages, pairs = 2 * (count - 1) * chunks, count * (count - 1) * chunks
+    between = f"between {count} clusters of NPUs"
+    few = f"early messages have contributions of few NPUs, late ones are of use to few, of {each}"
+    counted = [(messages, each, each, f"{messages} messages are needed {between}: {few}")]
+    if count > 2:
+        text = f"{pairs} times something has to come from one to another {between}: {few}"
+        counted += [(pairs, others, each, text), (pairs, each, others, text)]
     for turned in (False, True):
-        links = [_Links.out_of(view, (part == own) != turned) for own in parts.tolist()]
-        yield Bound("useful", _Links.joined(links).least_ps(need * each * each, delays), (), text)
+        links = _Links.joined([_Links.out_of(view, (part == own) != turned) for own in parts.tolist()])
+        for need, from_npus, for_npus, text in counted:
+            delays = np.add.outer(np.array(sums[:from_npus]), np.array(copies[:for_npus])).ravel()
+            yield Bound("useful", links.least_ps(need * each * each, delays), (), text)
 
 
 def _of_copies(view: View, part: NDArray[np.int64], inside_ps: list[int]) -> Iterator[Bound]:
