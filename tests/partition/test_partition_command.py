@@ -68,6 +68,21 @@ def test_constraints_change_the_answer(chain: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, *line, "speeds=[1,3]", "free_order=true")["cost"] == 4
 
 
+def test_memory_holds_the_micro_batches_of_the_schedule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Adam keeps 4 x 20 bytes of node 1, and GPipe its 2 bytes of each of 32 micro-batches."""
+    path = tmp_path / "g.json"
+    content = {"parameter_bytes": [10, 20, 30], "activation_bytes": [1, 2, 3]}
+    path.write_text(json.dumps({"node_weights": [1, 2, 3], "edges": [[0, 1], [1, 2]], **content}))
+    line = (f"graph={path}", "devices=2", "objective=pipeline_bottleneck")
+    assert printed(capsys, *line, "memory=126B")["cost"] == 3
+    assert printed(capsys, *line, "memory=123B", "microbatches=1")["cost"] == 3
+    assert printed(capsys, *line, "memory=126B", "microbatches=32", "schedule=zb-h1")["cost"] == 3
+    with pytest.raises(InputError, match="device 0 needs 144 bytes of memory, it has 126: node 1 "):
+        main([*line, "memory=126B", "microbatches=32", "schedule=gpipe"])
+
+
 def test_folder_has_json_parquet_page_and_timeline(
     chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

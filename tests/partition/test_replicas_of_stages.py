@@ -71,6 +71,8 @@ def test_micro_batches_take_turns_among_the_replicas_of_a_stage() -> None:
 def test_replicas_start_with_as_many_micro_batches_as_keep_later_stages_busy() -> None:
     kind = schedule_named("1f1b")
     assert [most_in_flight(layout_of(each, 2)) for each in ((2, 1), (1, 2), (2, 4))] == [2, 3, 3]
+    assert [most_in_flight(layout_of(each, 2), "1f1b", 4) for each in ((2, 1), (1, 2), (2, 4))] == [2, 3, 2]
+    assert [most_in_flight(layout_of(each, 2), "gpipe", 8) for each in ((2, 1), (1, 2), (2, 2))] == [8, 8, 4]
     (first,), (second, third) = replicated_operations(kind, (1, 2), 1, 4)
     assert [(one.kind[0], one.micro_batch) for one in first] == [
         *(("f", 0), ("f", 1), ("f", 2), ("b", 0), ("f", 3), ("b", 1), ("b", 2), ("b", 3))

@@ -41,7 +41,8 @@ DEVICE_KEYS = {
 WEIGHT_KEYS = {
     "weight": "of a node: time, parameters, flops or memory (default: time; sharding_cost parameters)",
     "optimizer": "what memory holds of parameters: none, sgd (2 copies) or adam (4, default)",
-    "in_flight": "micro-batches whose activations are held (default 1; pipeline_bottleneck the devices)",
+    "in_flight": "micro-batches whose activations are held (default 1; pipeline_bottleneck the devices, or "
+    "as many as schedule and microbatches hold)",
 }
 SEARCH_KEYS = {
     "objective": "sharding_cost (default), pipeline_bottleneck, process_mapping or latency",

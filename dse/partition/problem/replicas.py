@@ -11,8 +11,10 @@ from typing import TypeAlias
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, entries, whole
 from dse.base.texts import excerpt
+from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.partition.problem.arguments import MOST
 from dse.partition.problem.devices import Devices
+from dse.prediction.steps.schedules import StageTimes, pipeline
 
 MICRO_BATCHES = 8
 Replicas: TypeAlias = "int | tuple[int, ...]"
@@ -207,10 +209,26 @@ def averaging_ns(devices: Devices, peers: Sequence[int], gradient_bytes: float) 
     return steps * (latency + gradient_bytes / len(peers) * each)
 
 
-def most_in_flight(layout: Layout) -> int:
-    """Return the most micro-batches that a replica holds under 1F1B, to keep later stages busy."""
-    later = [sum(layout.each[stage:]) for stage in range(len(layout.each))]
-    return max(-(-one // own) for one, own in zip(later, layout.each, strict=True))
+def most_in_flight(layout: Layout, schedule: str | None = None, micro_batches: int = MICRO_BATCHES) -> int:
+    """Return the most micro-batches that a replica holds in a step with `schedule`.
+
+    Without a schedule, or where it cannot run, they are those that keep later stages busy, as under 1F1B.
+    """
+    stages = range(len(layout.each))
+    depths = [-(-sum(layout.each[stage:]) // layout.each[stage]) for stage in stages]
+    if schedule is None:
+        return max(depths)
+    shares = [max(1, micro_batches // layout.count(stage)) for stage in stages]
+    return max(_held(schedule, *one) for one in set(zip(depths, shares, strict=True)))
+
+
+def _held(schedule: str, depth: int, micro_batches: int) -> int:
+    """Return the most micro-batches that a stage of so many holds."""
+    passes = [[StageTimes(1.0, 2.0, 1.0)]] * depth
+    try:
+        return max(pipeline(schedule, passes, micro_batches).in_flight)
+    except InfeasibleStrategy:  # the step will say why
+        return depth
 
 
 def _slowest(matrix: Sequence[Sequence[float]], layout: Layout, a: int, b: int) -> float:

@@ -34,6 +34,7 @@ from dse.partition.problem.replicas import (
     Replicas,
     joined,
     layout_of,
+    micro_batches_of,
     most_in_flight,
     replicas_of,
     share_of,
@@ -374,7 +375,10 @@ def _memory(values: Values, source: Source, objective: str, layout: Layout) -> S
     optimizer = values.get("optimizer", "adam")
     check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
     stages = replace(layout, each=layout.each[: max(1, len(source.operators))])
-    default = most_in_flight(stages) if objective == "pipeline_bottleneck" else 1
+    has_step = {"schedule", "microbatches"} & values.keys()
+    schedule = values.get("schedule", "1f1b") if has_step else None
+    held = most_in_flight(stages, schedule, micro_batches_of(values))
+    default = held if objective == "pipeline_bottleneck" else 1
     return training_memory(source, optimizer, whole(values, "in_flight", default, most=texts.MOST))
 
 
