@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dse.answers.foreign_inputs import foreign_inputs
 from dse.base.errors import InputError, naming_paths
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dse.answers.explain.predicted_step import PredictedStep
     from dse.base.command_lines import Arguments
     from dse.collectives.question import SynthesizedCollective
+    from dse.partition.graphs.sources.attributes import NetworkxGraph
     from dse.partition.question import GraphPartition
     from dse.planner.questions.training_plan import TrainingPlan
 
@@ -136,15 +137,19 @@ def plan_training(overrides: Sequence[str] = (), **keys: Value) -> TrainingPlan:
 
 
 @naming_paths()
-def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartition:
+def partition_graph(
+    overrides: Sequence[str] = (), *, graph: Value | NetworkxGraph = None, **keys: Value
+) -> GraphPartition:
     """Place the nodes of a model graph on devices, by the keys of `dse partition`.
 
-    Keys are such as `graph="model.json"`, `devices="torus_4x4"`, `partitioner=["fast", "exact"]`.
+    Keys are such as `graph="model.json"`, `devices="torus_4x4"`, `partitioner=["fast", "exact"]`. The graph
+    may be one of networkx, with the attributes that a GraphML file has.
 
     Raises:
         InputError: a wrong key, value or file, constraints that no partition keeps, or an argument of a type
             that it cannot have.
     """
+    from dse.partition.graphs.sources.attributes import is_networkx, networkx_source
     from dse.partition.problem.arguments import (
         DEVICE_KEYS,
         GRAPH_KEYS,
@@ -159,10 +164,11 @@ def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartit
     from dse.studies.composed import composed
 
     known = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS, **STEP_KEYS}
-    given = _arguments("partition_graph", known, GROUPS, overrides, keys)
-    return partitioned(
-        asked_problems(partition_question(given.values, given.overrides), composed()), given.values
-    )
+    source = networkx_source(graph) if is_networkx(graph) else None
+    name = cast("Value", graph) if source is None else source.name
+    given = _arguments("partition_graph", known, GROUPS, overrides, {"graph": name, **keys})
+    asked = partition_question(given.values, given.overrides, source)
+    return partitioned(asked_problems(asked, composed()), given.values)
 
 
 @naming_paths()

@@ -188,6 +188,16 @@ def test_a_graph_is_partitioned(chain: Path) -> None:
     assert found.data()["labels"] == [0, 0, 1, 1]
 
 
+def test_a_graph_of_networkx_is_partitioned() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.path_graph(4)
+    networkx.set_node_attributes(graph, {0: 10, 1: 11, 2: 12, 3: 13}, "weight")
+    found = dse.partition_graph(graph=graph, devices=2, objective="pipeline_bottleneck")
+    assert (found.labels, found.cost, found.asked.source.name) == ((0, 0, 1, 1), 25.0, "Graph")
+    with pytest.raises(dse.InputError, match="graph occurs twice"):
+        dse.partition_graph(["graph=a.json"], graph=graph, devices=2)
+
+
 def test_several_partitioners_are_compared(chain: Path) -> None:
     found = dse.partition_graph(graph=chain, devices=2, partitioner=["fast", "exact"], pinned={0: 1})
     assert len(found.found) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
+from dse.partition.graphs.sources.attributes import networkx_source
 from dse.partition.graphs.sources.chakra import model_source, read_chakra
 from dse.partition.graphs.sources.graphml import read_graphml
 from dse.partition.graphs.sources.json_graph import json_text, read_json_graph, source_of
@@ -195,6 +197,35 @@ def defaults(folder: Path, key: str) -> tuple[tuple[float, ...] | None, tuple[fl
     path.write_text(GRAPHML.replace('<key id="w"', f'{key}<key id="w"').replace("</graph>", second))
     source = read_graphml(path)
     return source.weights, source.edge_bytes
+
+
+def test_weights_of_graphml_edges_are_bytes_where_no_edge_has_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "g.graphml"
+    path.write_text(GRAPHML.replace('attr.name="bytes"', 'attr.name="weight"'))
+    assert read_graphml(path).edge_bytes == (64,)
+
+
+def test_graphs_of_networkx_are_those_of_their_graphml_files(tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.MultiDiGraph()
+    graph.add_node("x", weight=2.5, memory_bytes=8)
+    graph.add_edge("x", "y", weight=64)
+    graph.add_edge("x", "y")
+    graph.add_node("alone", weight=0, name="end", module="m")
+    path = tmp_path / "g.graphml"
+    networkx.write_graphml(graph, path)
+    found = networkx_source(graph)
+    assert found == replace(read_graphml(path), name="MultiDiGraph")
+    assert (found.weights, found.edges, found.edge_bytes) == ((2.5, 1, 0), ((0, 1), (0, 1)), (64, 1))
+
+
+def test_edges_of_undirected_networkx_graphs_lead_from_the_first_node() -> None:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph([("b", "a"), ("a", "c"), ("c", "b")])
+    assert networkx_source(graph).edges == ((0, 1), (0, 2), (1, 2))
+    graph.add_edge("b", "a", bytes="much")
+    with pytest.raises(InputError, match="Graph: bytes of an edge is 'much'; it must be a number from 0"):
+        networkx_source(graph)
 
 
 def test_model_of_the_configuration_is_its_forward_pass() -> None:

@@ -79,15 +79,19 @@ GROUPS = ("model", "system", "strategy")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by key as texts, and overrides of model, system and strategy, such as system.nodes=8."""
+    """Values by key as texts, and overrides of model, system and strategy, such as system.nodes=8.
+
+    A `source` is the graph where `graph` names no file.
+    """
 
     values: Values
     model: Sequence[str] = ()
     system: Sequence[str] = ()
     strategy: Sequence[str] = ()
+    source: Source | None = None
 
 
-def question_of(values: Values, overrides: Sequence[str]) -> Arguments:
+def question_of(values: Values, overrides: Sequence[str], source: Source | None = None) -> Arguments:
     """Return the arguments of a command line, where model=NAME is among the overrides.
 
     Raises:
@@ -97,7 +101,7 @@ def question_of(values: Values, overrides: Sequence[str]) -> Arguments:
     names = [word.partition("=")[2] for word in overrides if word.startswith("model=")]
     if len(names) > 1:
         raise InputError(f"model occurs twice, as '{names[0]}' and '{names[1]}'; write it once")
-    return Arguments({**values, **({"model": names[0]} if names else {})}, **own)
+    return Arguments({**values, **({"model": names[0]} if names else {})}, **own, source=source)
 
 
 def measure(values: Values, key: str, default: D, *, above: bool = False) -> float | D:

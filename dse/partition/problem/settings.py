@@ -243,7 +243,7 @@ def source_of(arguments: Arguments, composed: Composed) -> Source:
         size = whole(values, "micro_batch", MICRO_BATCH, least=1, most=texts.MOST)
         source = read_torch(name.removeprefix("torch:"), size)
     else:
-        source = _file(Path(name), suffix, values)
+        source = arguments.source or _file(Path(name), suffix, values)
     nodes = values.get("nodes", "operators")
     if nodes == "operators":
         return source

@@ -11,11 +11,10 @@ from dse.base.errors import InputError
 from dse.base.files import read_bytes
 from dse.base.texts import excerpt
 from dse.base.xml_files import refuse_declarations
-from dse.partition.graphs.graph import LARGEST
-from dse.partition.graphs.sources.source import Operator, Source
+from dse.partition.graphs.sources.attributes import Attributes, attributed
+from dse.partition.graphs.sources.source import Source
 
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
-_NODE = ("weight", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,9 @@ class _Key:
 def read_graphml(path: Path) -> Source:
     """Read a GraphML graph.
 
-    Attributes of nodes: `weight` (default 1), `memory_bytes`, `parameters`, `parameter_bytes`,
-    `activation_bytes`, `name`, `module`; of edges `bytes` (default 1). Others are left alone. The default of
-    a key is for the elements that its `for` names: `node`, `edge` or `all`. Edges of an undirected graph lead
-    from the node that comes first in the file.
+    Attributes are those of `dse.partition.graphs.sources.attributes`. The default of a key is for the
+    elements that its `for` names: `node`, `edge` or `all`. Edges of an undirected graph lead from the node
+    that comes first in the file.
 
     Raises:
         InputError: malformed XML (with its line), an unknown or repeated node, no number for an attribute,
@@ -56,16 +54,15 @@ def read_graphml(path: Path) -> Source:
         )
         for key in root.findall(f"{_SPACE}key")
     }
-    number_of: dict[str, int] = {}
-    values: list[dict[str, str]] = []
+    nodes: dict[str, Attributes] = {}
     for element in graph.findall(f"{_SPACE}node"):
         identity = element.get("id", "")
-        if identity in number_of:
+        if identity in nodes:
             raise InputError(f"{path}: node '{excerpt(identity)}' occurs twice")
-        number_of[identity] = len(values)
-        values.append(_attributes(path, element, keys))
+        nodes[identity] = _attributes(path, element, keys)
+    number_of = {identity: number for number, identity in enumerate(nodes)}
     is_directed = graph.get("edgedefault", "directed") == "directed"
-    edges, sizes = [], []
+    edges = []
     for element in graph.findall(f"{_SPACE}edge"):
         ends = []
         for end in ("source", "target"):
@@ -74,30 +71,9 @@ def read_graphml(path: Path) -> Source:
                 raise InputError(f"{path}: an edge has the {end} '{excerpt(identity)}', which is no node")
             ends.append(number_of[identity])
         directed = element.get("directed", "true" if is_directed else "false") == "true"
-        edges.append((ends[0], ends[1]) if directed else (min(ends), max(ends)))
-        sizes.append(_number(path, "bytes", _attributes(path, element, keys).get("bytes", "1")))
-    numbers = [{key: _number(path, key, row[key]) for key in _NODE if key in row} for row in values]
-    operators = tuple(
-        Operator(
-            row.get("name", identity),
-            row.get("module", ""),
-            parameters=own.get("parameters", 0),
-            parameter_bytes=own.get("parameter_bytes", 0),
-            activation_bytes=own.get("activation_bytes", 0),
-            identity=identity,
-        )
-        for identity, row, own in zip(number_of, values, numbers, strict=True)
-    )
-    has_parts = any({"parameter_bytes", "activation_bytes"} & own.keys() for own in numbers)
-    memory = tuple(own.get("memory_bytes", 0.0) for own in numbers)
-    return Source(
-        str(path),
-        operators,
-        tuple(edges),
-        tuple(sizes),
-        weights=tuple(own.get("weight", 1.0) for own in numbers),
-        memory_bytes=None if has_parts and not any(memory) else memory,
-    )
+        ends = ends if directed else sorted(ends)
+        edges.append((ends[0], ends[1], _attributes(path, element, keys)))
+    return attributed(str(path), nodes.items(), edges)
 
 
 def _graph_of(path: Path, root: ElementTree.Element) -> ElementTree.Element:
@@ -132,13 +108,3 @@ def _attributes(path: Path, element: ElementTree.Element, keys: Mapping[str, _Ke
             )
         found[key.name] = (data.text or "").strip()
     return found
-
-
-def _number(path: Path, key: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 <= value <= LARGEST:
-        raise InputError(f"{path}: {key} is '{excerpt(text)}'; it must be a number from 0 to {LARGEST:g}")
-    return value
