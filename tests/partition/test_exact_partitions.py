@@ -158,3 +158,12 @@ def test_brute_force_stops_inside_the_assignments_of_many_devices() -> None:
     answer = BruteForce().partition(problem, Limits(time_limit_s=0.1))
     assert not answer.optimal
     assert check(problem, answer) == answer.cost
+
+
+def test_loads_of_which_one_is_nearly_all_are_proven() -> None:
+    """The cost of 3.85e55 and its bound are sums in two orders, three units in the last place apart."""
+    large = (9.711675679678386e18, 8.835906578385667e22, 4.106913385095364e22, 7.166919783475769e27)
+    weights = (*large, 3.270644344335605e19, 6.572260523872211e18, 599671666414.4402)
+    edges = ((6, 5), (6, 3), (6, 1), (1, 0), (3, 4), (4, 2))
+    problem = PartitionProblem(ModelGraph(weights, edges), Devices(4), together=((0, 1, 3, 6),))
+    assert Exact().partition(problem, Limits()).optimal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 
@@ -69,9 +70,10 @@ class Task:
 def same_cost(problem: PartitionProblem, bound: float) -> float:
     """Return by how much a cost may be above a bound and be the same: sums in other orders differ.
 
-    Of `sharding_cost` it is their rounding, as its bound may be 0, and a billionth of a distance at most:
-    squared weights may be so large that a billionth of them is more than all distances.
+    Of `sharding_cost` it is the rounding of loads, as its bound may be 0, and of the cost, and a billionth of
+    a distance at most: squared weights may be so large that a billionth of them is more than all distances.
     """
     if problem.objective != "sharding_cost":
         return PARTITION_SLACK * bound + 1e-300
-    return rounding_of_squares(problem) + PARTITION_SLACK * min(bound, furthest_way(problem)) + 1e-300
+    rounding = rounding_of_squares(problem) + 8 * sys.float_info.epsilon * bound
+    return rounding + PARTITION_SLACK * min(bound, furthest_way(problem)) + 1e-300
