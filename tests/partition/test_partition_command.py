@@ -68,6 +68,17 @@ def test_constraints_change_the_answer(chain: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, *line, "speeds=[1,3]", "free_order=true")["cost"] == 4
 
 
+def test_names_of_several_nodes_choose_none_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    content = {"node_weights": [1, 2, 3, 4], "edges": [], "names": ["x", "x", "y", "z"]}
+    path.write_text(json.dumps(content))
+    for key in ("pinned={x:1}", "together=[[x,y]]"):
+        with pytest.raises(InputError, match="names node 'x', but nodes 0, 1 have that name"):
+            main([f"graph={path}", "devices=2", key])
+    with pytest.raises(InputError, match=r"needs 3 of weight, it has 2\.06 by imbalance=0\.03: node 2 "):
+        main([f"graph={path}", "devices=5", "objective=process_mapping"])
+
+
 def test_memory_holds_the_micro_batches_of_the_schedule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

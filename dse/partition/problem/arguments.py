@@ -197,8 +197,14 @@ def _braced(text: str) -> list[str]:
 
 def _node(name: str, key: str, source: Source) -> int:
     names = [operator.name for operator in source.operators]
-    if name in names:
-        return names.index(name)
+    named = [node for node, own in enumerate(names) if own == name]
+    if len(named) > 1:
+        some = ", ".join([*map(str, named[:4]), *(["…"] if len(named) > 4 else [])])
+        raise InputError(
+            f"{key} names node '{excerpt(name)}', but nodes {some} have that name; write a number"
+        )
+    if named:
+        return named[0]
     node = _natural(name)
     if node is not None and node < len(names):
         return node

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dse.partition.graphs.merged import Merged
 from dse.partition.problem.constraints import (
+    OF_WEIGHT,
     InfeasiblePartition,
     fits,
     node_name,
@@ -23,7 +24,7 @@ def require_capacity(merged: Merged) -> None:
         _require_room(problem, needs, problem.devices.memory_bytes, "bytes of memory")
     if problem.objective == "process_mapping":
         limit = [weight_limit(problem)] * problem.devices.count
-        _require_room(problem, _group_sums(merged, problem.graph.node_weights), limit, "of weight")
+        _require_room(problem, _group_sums(merged, problem.graph.node_weights), limit, OF_WEIGHT)
     if problem.objective == "sharding_cost" and problem.graph.nodes < problem.devices.count:
         device = problem.graph.nodes
         raise InfeasiblePartition(
@@ -100,7 +101,7 @@ def _limits(problem: PartitionProblem) -> list[tuple[str, Sequence[float], Seque
         limits.append(("bytes of memory", problem.graph.memory_bytes, problem.devices.memory_bytes))
     if problem.objective == "process_mapping":
         weights = problem.graph.node_weights
-        limits.append(("of weight", weights, [weight_limit(problem)] * problem.devices.count))
+        limits.append((OF_WEIGHT, weights, [weight_limit(problem)] * problem.devices.count))
     return limits
 
 

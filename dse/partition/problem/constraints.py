@@ -10,6 +10,8 @@ from dse.base.solvers import PARTITION_SLACK
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.problem import PartitionProblem
 
+OF_WEIGHT = "of weight"
+
 
 class InfeasiblePartition(NothingFits):
     """Constraints are broken, or cannot be kept: `device` would need `need` of what it has `capacity`.
@@ -61,7 +63,8 @@ def weight_limit(problem: PartitionProblem) -> float:
 
 def overload(problem: PartitionProblem, device: int, what: str, need: float, capacity: float) -> str:
     """Return the message of a device that is too small."""
-    return f"{device_name(problem, device)} needs {need:.15g} {what}, it has {capacity:.15g}"
+    by = f" by imbalance={problem.imbalance:g}" if what == OF_WEIGHT else ""
+    return f"{device_name(problem, device)} needs {need:.15g} {what}, it has {capacity:.15g}{by}"
 
 
 def require_feasible(problem: PartitionProblem, labels: Sequence[int]) -> None:
@@ -117,8 +120,7 @@ def _require_balance(problem: PartitionProblem, labels: Sequence[int]) -> None:
     loads = sums(problem.graph.node_weights, labels, problem.devices.count)
     for device, load in enumerate(loads):
         if not fits(load, limit):
-            message = overload(problem, device, "of weight", load, limit)
-            raise InfeasiblePartition(f"{message} by imbalance={problem.imbalance:g}", device, load, limit)
+            raise InfeasiblePartition(overload(problem, device, OF_WEIGHT, load, limit), device, load, limit)
 
 
 def _require_acyclic_quotient(problem: PartitionProblem, labels: Sequence[int]) -> None:
