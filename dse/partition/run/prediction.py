@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.texts import counted
+from dse.partition.graphs.sources.source import Rates, Source, model_graph
 from dse.partition.graphs.sources.torch_graph import read_torch
 from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph, step_programs
 from dse.partition.problem.devices import Devices
@@ -17,6 +18,7 @@ from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.probe import Link, probe
 from dse.partition.run.processes import Progress, run_processes
 from dse.partition.run.profile import Profile, measure
+from dse.partition.run.stages import labels_of
 from dse.partition.run.turns import End, shared_step_ns
 
 if TYPE_CHECKING:
@@ -72,12 +74,15 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
     """Return the simulated step with measured operators, overheads and links; None for a single process.
 
     Raises:
-        InputError: the topology has fewer nodes than there are processes.
+        InputError: the partition is of another model, or the topology has fewer nodes than there are
+            processes.
     """
     if processes < 2:
         return None
+    source = read_torch(plan.model, plan.micro_batch)
+    labels = labels_of(plan.placement, [operator.name for operator in source.operators])
     profile = measured_profile(plan.model, plan.micro_batch, _REPETITIONS, plan.threads)
-    stages = _stages(plan, profile)
+    stages = _stages(source, labels, profile, relay=plan.relay)
     measured = run_processes(measured_overhead, processes, plan, _REPETITIONS)
     overheads = [one.pass_ns for one in measured]
     layout = plan.layout(stages.device_of or range(stages.count), processes)
@@ -156,17 +161,13 @@ def work_ns(stages: StageGraph, micro_batches: int) -> float:
     return micro_batches * passes + after
 
 
-def _stages(plan: Plan, profile: Profile) -> StageGraph:
-    from dse.partition.graphs.sources.source import Rates, model_graph
-
-    source = read_torch(plan.model, plan.micro_batch)
+def _stages(source: Source, labels: Sequence[int], profile: Profile, *, relay: bool) -> StageGraph:
     operators = tuple(
         replace(operator, ns=profile.operator_ns[operator.name]) for operator in source.operators
     )
     source = replace(source, operators=operators)
     graph = model_graph(source, "time", Rates(1.0), ())
-    labels = [plan.placement[operator.name] for operator in operators]
-    stages = stage_graph(graph, labels, (), profile.backward, relay=plan.relay)
+    stages = stage_graph(graph, labels, (), profile.backward, relay=relay)
     total = sum(profile.parameters.values()) or 1.0
     after = [0.0] * stages.count
     for operator, label in zip(operators, labels, strict=True):

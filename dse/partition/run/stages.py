@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ def read_placement(path: Path) -> tuple[dict[str, int], Replicas]:
     """
     stored = load_json_object(path)
     found, replicas = stored.get("operators"), stored.get("replicas", 1)
-    if not isinstance(found, dict) or not all(type(device) is int for device in found.values()):
+    is_placement = isinstance(found, dict) and all(type(one) is int and one >= 0 for one in found.values())
+    if not found or not is_placement:
         raise InputError(
             f"{path}: has no operators with devices; make it with dse partition graph=torch:MODEL -o"
         )
@@ -37,6 +38,21 @@ def read_placement(path: Path) -> tuple[dict[str, int], Replicas]:
     return found, tuple(each[device] for device in used) if each is replicas else each[0]
 
 
+def labels_of(placement: Mapping[str, int], operators: Sequence[str]) -> list[int]:
+    """Return the device of each operator of a model.
+
+    Raises:
+        InputError: the placement is of another model.
+    """
+    for name in operators:
+        if name not in placement:
+            raise InputError(
+                f"the partition has no device for the operator {excerpt(name)}; it is of another model, "
+                "or not of graph=torch:MODEL"
+            )
+    return [placement[name] for name in operators]
+
+
 def stages_of(traced: Any, placement: Mapping[str, int]) -> dict[str, int]:
     """Return the stage of each operator of a traced module: devices in the order of the forward pass.
 
@@ -45,13 +61,7 @@ def stages_of(traced: Any, placement: Mapping[str, int]) -> dict[str, int]:
     """
     calls = [node for node in traced.graph.nodes if is_operator(node)]
     number_of = {node: number for number, node in enumerate(calls)}
-    for node in calls:
-        if node.name not in placement:
-            raise InputError(
-                f"the partition has no device for the operator {excerpt(node.name)}; it is of another model, "
-                "or not of graph=torch:MODEL"
-            )
-    labels = [placement[node.name] for node in calls]
+    labels = labels_of(placement, [node.name for node in calls])
     edges = [
         (number_of[maker_of(value)], number)
         for number, node in enumerate(calls)

@@ -260,6 +260,13 @@ def test_partition_of_another_model_is_refused() -> None:
         stages_of(traced, {"conv": 0})
 
 
+def test_partition_of_another_model_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "partition.json"
+    file.write_text(json.dumps({"operators": {"conv": 0, "dense": 1}}))
+    with pytest.raises(InputError, match="no device for the operator linear; it is of another model"):
+        main(["run", "mixture", f"partition={file}"])
+
+
 def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "partition.json"
     file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
@@ -282,6 +289,12 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         file.write_text(f'{{"operators": {{"a": 0, "b": 1}}, "replicas": {replicas}}}')
         with pytest.raises(InputError, match=r"it must be a number from 1, or a list of them, one for each"):
             main(run)
-    file.write_text("{}")
-    with pytest.raises(InputError, match="has no operators with devices"):
-        main(run)
+    for content in (
+        "{}",
+        '{"operators": {}}',
+        '{"operators": {}, "replicas": [1]}',
+        '{"operators": {"a": -1}}',
+    ):
+        file.write_text(content)
+        with pytest.raises(InputError, match="has no operators with devices"):
+            main(run)
