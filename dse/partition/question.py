@@ -14,6 +14,7 @@ from dse.base.errors import InputError
 from dse.base.settings.values import Values, entries, listed, whole
 from dse.base.texts import counted
 from dse.base.units import format_duration_ns
+from dse.partition.files.answers import same_cost
 from dse.partition.files.output import read_labels
 from dse.partition.files.results import DeviceRow, comparison_text, device_rows, gap, text_of, to_json
 from dse.partition.objectives import evaluate
@@ -100,7 +101,7 @@ def _partitioned(
         labels = read_labels(Path(name), asked.problem.graph.nodes)
         cost = evaluate(asked.problem, labels)
         answers.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
-    ordered = sorted(answers, key=lambda one: one.cost)
+    ordered = _judged(problem, sorted(answers, key=lambda one: one.cost))
     notes = (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
     try:
         step = step_of(asked, ordered[0].labels, values, is_shown=shows_step)
@@ -109,6 +110,18 @@ def _partitioned(
             raise
         step = PipelineStep()
     return GraphPartition(asked, tuple(ordered), notes, step)
+
+
+def _judged(problem: PartitionProblem, answers: Sequence[Partition]) -> list[Partition]:
+    """Return answers with the strongest bound of all: what one search proves is true of each partition."""
+    bound = max((one.bound for one in answers if one.bound is not None), default=None)
+    if bound is None:
+        return [*answers]
+    best = bound + same_cost(problem, bound)
+    return [
+        replace(one, bound=one.cost if one.cost <= best else bound, optimal=one.cost <= best)
+        for one in answers
+    ]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -57,7 +57,12 @@ def step_of(asked: Asked, labels: Sequence[int], values: Values, *, is_shown: bo
         )
     if not wanted and not (is_pipeline and is_shown and len(set(labels)) > 1):
         return PipelineStep()
-    return simulated_step(asked, labels, values)
+    try:
+        return simulated_step(asked, labels, values)
+    except InputError:
+        if wanted:
+            raise
+        return PipelineStep()  # only to be shown, of weights that may be no ns
 
 
 def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> PipelineStep:

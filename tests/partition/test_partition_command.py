@@ -130,6 +130,32 @@ def test_several_partitioners_and_stored_partitions_are_compared(
     assert "+20.00 %" in capsys.readouterr().out
 
 
+def test_a_proof_of_one_partitioner_holds_for_all_partitions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The work of 10 ns on two devices is a bound of 5 ns; exact proves 6 ns."""
+    path, other = tmp_path / "g.json", tmp_path / "other.json"
+    path.write_text(json.dumps({"node_weights": [1, 2, 3, 4], "edges": [[0, 1], [1, 2], [2, 3]]}))
+    other.write_text(json.dumps({"labels": [0, 1, 1, 1]}))
+    line = (f"graph={path}", "devices=2", "objective=pipeline_bottleneck", f"compare={other}")
+    found = printed(capsys, *line, "partitioner=[fast,exact]")
+    assert [(one["partitioner"], one["cost"], one["bound"], one["optimal"]) for one in found] == [
+        *(("multilevel", 6, 6, True), ("exact", 6, 6, True), (str(other), 9, 6, False))
+    ]
+
+
+def test_weights_beyond_the_end_of_time_have_no_step(tmp_path: Path) -> None:
+    path, folder = tmp_path / "g.json", tmp_path / "out"
+    line = (f"graph={path}", "devices=2", "objective=pipeline_bottleneck")
+    for weight, size in ((1e100, 1), (1e3, 1e30)):
+        graph = {"node_weights": [weight, weight], "edges": [[0, 1]], "edge_bytes": [size]}
+        path.write_text(json.dumps(graph))
+        with pytest.raises(InputError, match=r"a step has .* are weights in ns, and edges in bytes\?"):
+            main([*line, "schedule=gpipe"])
+        assert main([*line, "-o", str(folder)]) == 0
+        assert "step" not in json.loads((folder / "partition.json").read_text())
+
+
 def test_table_of_devices_as_csv(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([f"graph={chain}", "devices=2", "objective=pipeline_bottleneck", "format=csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

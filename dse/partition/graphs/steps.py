@@ -19,6 +19,7 @@ from dse.inputs.strategies.schedules.operations import (
     replicated_operations,
 )
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.inputs.systems.validation import END_OF_TIME_NS
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
 from dse.prediction.steps.traces import traced_system
@@ -214,6 +215,15 @@ def step_programs(
             f"microbatches is {micro_batches}; with {stages.count} stages a simulated step has at most "
             f"{_MOST_PASSES // stages.count}"
         )
+    for figure, unit in (
+        (closed_form_ns(stages, micro_batches), "ns"),
+        (max(stages.messages.values(), default=0.0), "bytes in a message"),
+    ):
+        if figure >= END_OF_TIME_NS:
+            raise InputError(
+                f"a step has {figure:.3g} {unit}; a simulated one has fewer than {END_OF_TIME_NS}; are "
+                "weights in ns, and edges in bytes?"
+            )
     homes = stages.homes or tuple((device,) for device in (stages.device_of or range(count))[:count])
     devices = [device for home in homes for device in home]
     total = network.npus if isinstance(network, SystemSpec) else len(devices)
