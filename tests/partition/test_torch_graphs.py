@@ -13,7 +13,7 @@ from dse.partition.graphs.sources.torch_models import require_torch
 
 torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[torch]'")
 
-from dse.partition.graphs.sources.torch_graph import exported, read_torch  # noqa: E402
+from dse.partition.graphs.sources.torch_graph import exported, read_torch, torch_source  # noqa: E402
 from dse.partition.graphs.sources.torch_models import EXAMPLE_NAMES, task_named  # noqa: E402
 from dse.partition.graphs.sources.training_task import TrainingTask  # noqa: E402
 
@@ -55,6 +55,33 @@ def test_linear_layers_have_two_operations_a_weight_and_sample() -> None:
     linear = [o for o in source.operators if o.name.startswith("linear")]
     assert sum(o.flops for o in linear) == 2 * 2 * sum(p.numel() for p in _matrices("two_branches"))
     assert {o.module.split(".")[0] for o in linear} == {"left", "right", "head"}
+
+
+class _Products(torch.nn.Module):
+    """Operators that hold products of matrices, for 8 samples of 5 rows of 16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recurrent = torch.nn.LSTM(16, 16, batch_first=True)
+        self.convolution = torch.nn.ConvTranspose1d(5, 5, 3, padding=1)
+        self.matrix = torch.nn.Parameter(torch.zeros(16, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.convolution(self.recurrent(x)[0])
+        return torch.tanh(torch.einsum("bti,ij->btj", x, self.matrix))
+
+
+@pytest.mark.filterwarnings("ignore:The tensor attributes")
+def test_operations_of_recurrences_transposed_convolutions_and_sums_of_products_count() -> None:
+    """40 rows pass four gates of 16 x (16 + 16); 16 places take 5 x 5 x 3 weights; a matrix is 16 x 16."""
+    traced = torch.export.export(_Products(), (torch.zeros(8, 5, 16),), strict=False).module()
+    flops = {o.name: o.flops for o in torch_source("products", traced).operators if o.flops}
+    assert flops == {
+        "lstm": 2 * 40 * 4 * 16 * 32,
+        "conv_transpose1d": 2 * 8 * 16 * 5 * 5 * 3,
+        "einsum": 2 * 40 * 16 * 16,
+        "tanh": 5 * 8 * 5 * 16,
+    }
 
 
 def _matrices(name: str) -> list[torch.Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator as python_operator
 from collections.abc import Iterator
 from typing import Any
@@ -158,18 +157,34 @@ def _width(traced: Any, target: str) -> int:
 
 def _flops(node: Any) -> float:
     """Operations of the forward pass, a multiply-add as two; products are exact, others one an element."""
-    made = float(sum(part.numel() for part in _values(node)))
-    shapes = [tuple(part.shape) for value in node.all_input_nodes for part in list(_values(value))[:1]]
     name = str(node.target).removeprefix("aten.").partition(".")[0]
-    if _is_view(node) or name in _FREE or not shapes:
+    if _is_view(node) or name in _FREE or not any(map(_bytes, node.all_input_nodes)):
         return 0.0
-    if name in ("linear", "matmul", "mm", "bmm", "addmm"):
-        return 2.0 * made * float(shapes[1 if name == "addmm" else 0][-1])
-    if name.startswith(("conv1d", "conv2d", "conv3d", "convolution")):
-        return 2.0 * made * float(math.prod(shapes[1][1:]))
-    if name == "scaled_dot_product_attention":  # queries times keys, and weights times values
-        return 2.0 * float(shapes[1][-2]) * (float(math.prod(shapes[0])) + made)
-    return float(made * _FOR_EACH.get(name, 1))
+    made = sum(part.numel() for part in _values(node))
+    return float(_products(node) or made * _FOR_EACH.get(name, 1))
+
+
+def _products(node: Any) -> int:
+    """Return the operations of all products in a call, such as those of an LSTM: PyTorch counts them."""
+    from torch.fx import map_arg
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        try:
+            node.target(*map_arg(node.args, _without_data), **map_arg(node.kwargs, _without_data))
+        except Exception:  # whatever an operator that needs data raises
+            return 0
+    return int(counter.get_total_flops())
+
+
+def _without_data(node: Any) -> Any:
+    import torch
+
+    def empty(value: Any) -> Any:
+        return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
+
+    value = node.meta["val"]
+    return type(value)(map(empty, value)) if isinstance(value, list | tuple) else empty(value)
 
 
 _FREE = {"embedding", "reshape", "clone", "contiguous", "cat", "stack", "to", "dropout", "alias", "unbind"}
