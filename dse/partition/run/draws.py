@@ -42,4 +42,5 @@ def _seeded(operator: Any, first: int, passes: Callable[[int], int]) -> Callable
         torch.manual_seed(first + passes(next(counted)))
         return operator(*arguments, **options)
 
+    vars(draw)["_schema"] = operator._schema  # says what it changes
     return draw

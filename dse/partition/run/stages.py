@@ -102,7 +102,13 @@ def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
 
         nodes = [n for n in traced.graph.nodes if own[n] == place and n.op == "call_function"]
         for node in nodes:
-            copied[node] = new.node_copy(node, value)
+            received = [n for n in _changed(node) if n.op == "placeholder" or own[n] != place]
+            copies = {n: _sent(new, value(n), n) for n in received}
+
+            def argument(node: Any, copies: Any = copies, value: Any = value) -> Any:
+                return copies[node] if node in copies else value(node)
+
+            copied[node] = new.node_copy(node, argument)
         for node, others in wanted.items():
             later = [other for other in others if other > place]
             if relay and own[node] <= place and later:
@@ -143,6 +149,15 @@ def _destinations(graph: Any, own: Mapping[Any, int], last: int) -> dict[Any, se
             if value.op != "get_attr" and own[value] != place:
                 wanted.setdefault(value, set()).add(place)
     return wanted
+
+
+def _changed(node: Any) -> list[Any]:
+    """The values that an operator writes to; received ones cannot be, since they want gradients."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return []
+    pairs = zip(schema.arguments, node.args, strict=False)
+    return [value for of, value in pairs if of.is_write and hasattr(value, "op") and value.op != "get_attr"]
 
 
 def _sent(graph: Any, value: Any, node: Any) -> Any:

@@ -113,6 +113,31 @@ def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) 
     assert other.losses != pytest.approx(alone.losses, rel=1e-3)
 
 
+IN_PLACE = """
+import torch
+from torch import nn
+
+
+def model():
+    def sample(generator, count):
+        x = torch.randn(count, 32, generator=generator)
+        return (x,), torch.sin(x)
+
+    layers = nn.Linear(32, 64), nn.ReLU(inplace=True), nn.Linear(64, 32), nn.Dropout(0.1, inplace=True)
+    return nn.Sequential(*layers), sample, nn.functional.mse_loss
+"""
+
+
+def test_stages_begin_with_operators_that_change_what_they_receive(tmp_path: Path) -> None:
+    file = tmp_path / "changes.py"
+    file.write_text(IN_PLACE)
+    places = {"linear": 0, "relu_": 1, "linear_1": 1, "dropout_": 2}
+    plan = Plan(f"{file}:model", places, micro_batches=4, steps=2)
+    piped = run_processes(train_pipeline, 3, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert piped[2].losses == pytest.approx(alone.losses, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "replicas", "schedule"),
     [("mixture", (1, 2), "gpipe"), ("mixture", (2, 1, 1), "1f1b"), ("two_branches", (2, 1, 1), "1f1b")],
