@@ -79,7 +79,7 @@ def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
 
     What crosses is copied, once for each stage that it goes to: pipelining sends a value to one stage only,
     and wants it contiguous. With `relay` a value goes from stage to stage rather than past some. What
-    the model returns leaves from the last stage.
+    the model returns leaves from the last stage. A stage changes copies of what it receives.
     """
     import torch
     from torch.distributed.pipelining._IR import aten_pipe_split_alias
@@ -93,28 +93,27 @@ def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
         if node.op in ("placeholder", "get_attr"):
             copied[node] = new.node_copy(node)
     wanted = _destinations(traced.graph, own, last)
+
+    def send(node: Any, place: int, value: Any) -> None:
+        later = sorted(other for other in wanted.get(node, ()) if other > place)
+        if relay and later:
+            crossing[node, place + 1] = _copied(new, value, node)
+        elif own[node] == place:
+            crossing.update({(node, other): _copied(new, value, node) for other in later})
+
     for place in range(last + 1):
         if place:
             new.call_function(aten_pipe_split_alias, (), {})
-
-        def value(node: Any, place: int = place) -> Any:
-            return crossing.get((node, place), copied[node])
-
         nodes = [n for n in traced.graph.nodes if own[n] == place and n.op == "call_function"]
+        known = {node: crossing.get((node, place), made) for node, made in copied.items()}
+        for node in wanted:
+            if node in known and (own[node] < place or node.op == "placeholder"):
+                send(node, place, known[node])
+        for node in _received(nodes, own, place):
+            known[node] = _copied(new, known[node], node)
         for node in nodes:
-            received = [n for n in _changed(node) if n.op == "placeholder" or own[n] != place]
-            copies = {n: _sent(new, value(n), n) for n in received}
-
-            def argument(node: Any, copies: Any = copies, value: Any = value) -> Any:
-                return copies[node] if node in copies else value(node)
-
-            copied[node] = new.node_copy(node, argument)
-        for node, others in wanted.items():
-            later = [other for other in others if other > place]
-            if relay and own[node] <= place and later:
-                crossing[node, place + 1] = _sent(new, value(node), node)
-            elif not relay and own[node] == place:
-                crossing.update({(node, other): _sent(new, copied[node], node) for other in sorted(others)})
+            known[node] = copied[node] = new.node_copy(node, known.__getitem__)
+            send(node, place, known[node])  # at once: later operators may change it
     _flatten(new)
     output = next(node for node in traced.graph.nodes if node.op == "output")
     new.node_copy(output, lambda node: crossing.get((node, last), copied[node]))
@@ -125,13 +124,11 @@ def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
 
 def _flatten(graph: Any) -> None:
     """Make all nodes those of the model itself: in another order, calls of its modules are not whole."""
-    root: dict[str, Any] = {}
-    for node in graph.nodes:
-        stack = node.meta.get("nn_module_stack")
-        if stack and not root:
-            root = dict([next(iter(stack.items()))])
-        if node.op == "call_function":
-            node.meta["nn_module_stack"] = root
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    stacks = filter(None, (node.meta.get("nn_module_stack") for node in calls))
+    root = dict([next(iter(stack.items())) for stack in stacks][:1])
+    for node in calls:
+        node.meta["nn_module_stack"] = root
 
 
 def _stage(node: Any, stage: Mapping[str, int]) -> int:
@@ -151,16 +148,24 @@ def _destinations(graph: Any, own: Mapping[Any, int], last: int) -> dict[Any, se
     return wanted
 
 
-def _changed(node: Any) -> list[Any]:
-    """The values that an operator writes to; received ones cannot be, since they want gradients."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return []
-    pairs = zip(schema.arguments, node.args, strict=False)
-    return [value for of, value in pairs if of.is_write and hasattr(value, "op") and value.op != "get_attr"]
+def _received(nodes: Sequence[Any], own: Mapping[Any, int], place: int) -> list[Any]:
+    """The values of other stages, and inputs, that operators of a stage write to.
+
+    They want gradients, so that only a copy can be changed.
+    """
+    found: dict[Any, None] = {}
+    for node in nodes:
+        arguments = getattr(getattr(node.target, "_schema", None), "arguments", ())
+        for of, value in zip(arguments, node.args, strict=False):
+            if of.is_write and hasattr(value, "op") and value.op != "get_attr":
+                while own[value] == place and getattr(value.target, "is_view", False):
+                    value = value.args[0]
+                if value.op == "placeholder" or own[value] != place:
+                    found[value] = None
+    return [*found]
 
 
-def _sent(graph: Any, value: Any, node: Any) -> Any:
+def _copied(graph: Any, value: Any, node: Any) -> Any:
     import torch
 
     made = node.meta["val"]

@@ -125,6 +125,22 @@ def model():
 
     layers = nn.Linear(32, 64), nn.ReLU(inplace=True), nn.Linear(64, 32), nn.Dropout(0.1, inplace=True)
     return nn.Sequential(*layers), sample, nn.functional.mse_loss
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x):
+        x = self.first(x)
+        twice = x * 2
+        rows = x.view(-1, 4, 8).transpose(1, 2)
+        return self.last(torch.relu_(rows).reshape(-1, 32)) + twice
+
+
+def twice():
+    return Twice(), model()[1], nn.functional.mse_loss
 """
 
 
@@ -136,6 +152,21 @@ def test_stages_begin_with_operators_that_change_what_they_receive(tmp_path: Pat
     piped = run_processes(train_pipeline, 3, plan)
     alone = run_processes(train_alone, 1, plan, group=False)[0]
     assert piped[2].losses == pytest.approx(alone.losses, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "own", [("mul", "add"), ("view", "transpose", "relu_", "reshape", "linear_1", "add")]
+)
+def test_values_that_change_are_sent_as_they_were_and_received_as_copies(
+    own: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "changes.py"
+    file.write_text(IN_PLACE)
+    names = [operator.name for operator in read_torch(f"{file}:twice").operators]
+    plan = Plan(f"{file}:twice", {name: int(name in own) for name in names}, micro_batches=4, steps=2)
+    piped = run_processes(train_pipeline, 2, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert piped[1].losses == pytest.approx(alone.losses, rel=1e-5)
 
 
 @pytest.mark.parametrize(
