@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.texts import counted
-from dse.partition.graphs.sources.source import Rates, Source, model_graph
+from dse.partition.graphs.sources.source import Rates, model_graph
 from dse.partition.graphs.sources.torch_graph import read_torch
 from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph, step_programs
 from dse.partition.problem.devices import Devices
@@ -79,10 +79,7 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
     """
     if processes < 2:
         return None
-    source = read_torch(plan.model, plan.micro_batch)
-    labels = labels_of(plan.placement, [operator.name for operator in source.operators])
-    profile = measured_profile(plan.model, plan.micro_batch, _REPETITIONS, plan.threads)
-    stages = _stages(source, labels, profile, relay=plan.relay)
+    stages = _stages(plan)
     measured = run_processes(measured_overhead, processes, plan, _REPETITIONS)
     overheads = [one.pass_ns for one in measured]
     layout = plan.layout(stages.device_of or range(stages.count), processes)
@@ -161,13 +158,17 @@ def work_ns(stages: StageGraph, micro_batches: int) -> float:
     return micro_batches * passes + after
 
 
-def _stages(source: Source, labels: Sequence[int], profile: Profile, *, relay: bool) -> StageGraph:
+def _stages(plan: Plan) -> StageGraph:
+    """Return the stages with the measured times of their operators, of a partition that fits the model."""
+    source = read_torch(plan.model, plan.micro_batch)
+    labels = labels_of(plan.placement, [operator.name for operator in source.operators])
+    profile = measured_profile(plan.model, plan.micro_batch, _REPETITIONS, plan.threads)
     operators = tuple(
         replace(operator, ns=profile.operator_ns[operator.name]) for operator in source.operators
     )
     source = replace(source, operators=operators)
     graph = model_graph(source, "time", Rates(1.0), ())
-    stages = stage_graph(graph, labels, (), profile.backward, relay=relay)
+    stages = stage_graph(graph, labels, (), profile.backward, relay=plan.relay)
     total = sum(profile.parameters.values()) or 1.0
     after = [0.0] * stages.count
     for operator, label in zip(operators, labels, strict=True):
