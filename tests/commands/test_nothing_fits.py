@@ -20,10 +20,7 @@ NO_PLAN = "no plan was found for this cluster; dse plan with the same keys says 
         (("plan", "prices", *LARGE), "error: no subset of the nodes has a plan that fits"),
         (("plan", "grow", *LARGE[:-1]), f"error: {NO_PLAN}"),
         (("plan", "fail", *LARGE[:-1]), f"error: {NO_PLAN}"),
-        (
-            ("partition", "graph=torch:transformer", "devices=2", "memory=1KB"),
-            "error: device 0 needs 1310720",
-        ),
+        (("partition", "model=tiny", "devices=2", "memory=1KB"), "error: device 0 needs 33554432 bytes"),
         (
             ("launch", "model=llama3_405b", "system=dgx_h100", "system.nodes=1", "framework=megatron-lm"),
             "error: none of 384 strategies that megatron-lm can run fits",
