@@ -26,7 +26,7 @@ from dse.partition.problem.validation import validate
 from dse.partition.replication import Replicated, fastest_replicas
 from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
-from dse.partition.step import PipelineStep, step_of
+from dse.partition.step import PipelineStep, step_keys, step_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,10 +105,11 @@ def _partitioned(
     notes = (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
     try:
         step = step_of(asked, ordered[0].labels, values, is_shown=shows_step)
-    except InputError:
-        if found is None:
+    except InputError as error:
+        if found is None and step_keys(values):
             raise
         step = PipelineStep()
+        notes += () if found else (f"no step is shown: {error}",)
     return GraphPartition(asked, tuple(ordered), notes, step)
 
 

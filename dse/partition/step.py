@@ -45,11 +45,11 @@ def step_of(asked: Asked, labels: Sequence[int], values: Values, *, is_shown: bo
     """Return the step of a partition where one is asked for, or is to be shown and can be.
 
     Raises:
-        InputError: a step is asked for, but weights are no times, or no pipeline can run it.
+        InputError: a step is asked for, but weights are no times; or no pipeline can run it.
     """
     if asked.layers is not None:
         return _predicted(asked.layers, labels)
-    wanted = [key for key in ("schedule", "microbatches", "replicas") if key in values]
+    wanted = step_keys(values)
     is_pipeline = asked.problem.objective == "pipeline_bottleneck"
     if wanted and not asked.is_time and asked.source.weights is None:
         raise InputError(
@@ -57,12 +57,12 @@ def step_of(asked: Asked, labels: Sequence[int], values: Values, *, is_shown: bo
         )
     if not wanted and not (is_pipeline and is_shown and len(set(labels)) > 1):
         return PipelineStep()
-    try:
-        return simulated_step(asked, labels, values)
-    except InputError:
-        if wanted:
-            raise
-        return PipelineStep()  # only to be shown, of weights that may be no ns
+    return simulated_step(asked, labels, values)
+
+
+def step_keys(values: Values) -> list[str]:
+    """Return the keys that ask for a step."""
+    return [key for key in ("schedule", "microbatches", "replicas") if key in values]
 
 
 def simulated_step(asked: Asked, labels: Sequence[int], values: Values) -> PipelineStep:

@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
+from dse.collectives.bounds import lower_bounds
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.inputs.networks import LinkGraph
@@ -61,6 +62,16 @@ def random_graph(seed: int, most_npus: int = 7, most_switches: int = 0) -> LinkG
         if u != v
     ]
     return LinkGraph.of(npus, nodes, links)
+
+
+def problem_on(graph: LinkGraph, name: str, chunks: int = 1) -> Problem:
+    """A collective among all NPUs, of chunks of 1 MiB."""
+    return Problem(graph, Collective(name, graph.npus, chunks), Fraction(MIB))
+
+
+def bound_of(problem: Problem, name: str) -> int:
+    """The time of the bound of a name, in ps."""
+    return {bound.name: bound.time_ps for bound in lower_bounds(problem)}[name]
 
 
 def graphs(most_npus: int = 7, most_switches: int = 0) -> st.SearchStrategy[LinkGraph]:

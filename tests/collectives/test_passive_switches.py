@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dse.collectives import Collective, Problem
 from dse.collectives.bounds import lower_bounds
 from dse.collectives.check.checker import check
 from dse.collectives.files.messages import messages_of
@@ -19,15 +17,11 @@ from dse.collectives.search.replay import Replay
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
-from tests.collectives.link_graphs import MIB, passive, random_graph, star
+from tests.collectives.link_graphs import bound_of, passive, problem_on, random_graph, star
 from tests.collectives.messages import faults_of
 
 HOP_PS = 21_571_520
 WANTED_BY_ALL = ("all_reduce", "all_gather", "broadcast")
-
-
-def problem_on(graph: LinkGraph, name: str) -> Problem:
-    return Problem(graph, Collective(name, graph.npus), Fraction(MIB))
 
 
 def fat_tree() -> LinkGraph:
@@ -44,10 +38,6 @@ def islands(npus: int) -> LinkGraph:
     ups += [(npu, 2 * npus + 2, 1500, 25) for npu in range(2 * npus)]
     links = [*ups, *((b, a, ns, gbps) for a, b, ns, gbps in ups)]
     return passive(LinkGraph.of(2 * npus, 2 * npus + 3, links))
-
-
-def bound_of(problem: Problem, name: str) -> int:
-    return {bound.name: bound.time_ps for bound in lower_bounds(problem)}[name]
 
 
 def test_an_all_reduce_on_a_fat_tree_takes_no_less_than_32_hops() -> None:

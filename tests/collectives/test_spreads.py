@@ -19,7 +19,7 @@ from dse.collectives.check.checker import check
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
-from tests.collectives.link_graphs import MIB, passive, star
+from tests.collectives.link_graphs import bound_of, passive, problem_on, star
 
 FAST_PS, SLOW_PS = 7_340_506, 43_443_040  # a chunk over a link of 150 and of 25 GB/s
 
@@ -31,14 +31,6 @@ def rails(nodes: int = 4, npus: int = 4) -> LinkGraph:
     links += [(npu, count + nodes + npu % npus, 1500, 25) for npu in range(count)]
     links += [(b, a, ns, gbps) for a, b, ns, gbps in links]
     return passive(LinkGraph.of(count, count + nodes + npus, links))
-
-
-def problem_on(graph: LinkGraph, name: str, chunks: int = 1) -> Problem:
-    return Problem(graph, Collective(name, graph.npus, chunks), Fraction(MIB))
-
-
-def bound_of(problem: Problem, name: str) -> int:
-    return {bound.name: bound.time_ps for bound in lower_bounds(problem)}[name]
 
 
 def test_eight_npus_around_a_switch_have_a_chunk_after_five_hops() -> None:

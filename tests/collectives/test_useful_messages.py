@@ -18,7 +18,7 @@ from dse.collectives.problem.collective import Part
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
-from tests.collectives.link_graphs import MIB, passive, random_graph, star
+from tests.collectives.link_graphs import MIB, passive, problem_on, random_graph, star
 
 HOP_PS = 21_471_520
 WANTED_BY_ALL = ("all_gather", "all_reduce", "broadcast", "reduce_scatter")
@@ -30,10 +30,6 @@ def leaves(count: int, npus: int, gbps: int = 50) -> LinkGraph:
     ups = [(npu, all_npus + npu // npus, 500, 50) for npu in range(all_npus)]
     ups += [(all_npus + leaf, top, 500, gbps) for leaf in range(count)]
     return passive(LinkGraph.of(all_npus, top + 1, ups + [(b, a, *link) for a, b, *link in ups]))
-
-
-def problem_on(graph: LinkGraph, name: str, chunks: int = 1) -> Problem:
-    return Problem(graph, Collective(name, graph.npus, chunks), Fraction(MIB))
 
 
 def useful_ps(problem: Problem) -> int:

@@ -144,7 +144,9 @@ def test_a_proof_of_one_partitioner_holds_for_all_partitions(
     ]
 
 
-def test_weights_beyond_the_end_of_time_have_no_step(tmp_path: Path) -> None:
+def test_weights_beyond_the_end_of_time_have_no_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, folder = tmp_path / "g.json", tmp_path / "out"
     line = (f"graph={path}", "devices=2", "objective=pipeline_bottleneck")
     for weight, size in ((1e100, 1), (1e3, 1e30)):
@@ -154,6 +156,7 @@ def test_weights_beyond_the_end_of_time_have_no_step(tmp_path: Path) -> None:
             main([*line, "schedule=gpipe"])
         assert main([*line, "-o", str(folder)]) == 0
         assert "step" not in json.loads((folder / "partition.json").read_text())
+        assert "\nnote: no step is shown: a step has " in capsys.readouterr().err
 
 
 def test_table_of_devices_as_csv(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 # What the engine has for "never".
 NEVER = (1 << 63) - 1
+LATE = NEVER // 8  # later than all times, and small enough to be added
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-from dse.collectives.bounds.bound import NEVER, Bound, Strongest
+from dse.collectives.bounds.bound import LATE, Bound, Strongest
 from dse.collectives.bounds.sets import joined_parts
 from dse.collectives.bounds.view import View
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _MOST_PARTS = 64
 _MOST_SENDS = 1_000_000  # of the NPUs of a part, whose starts are listed
-_LATE = NEVER // 8  # later than all times, and small enough to be added
 
 
 def exits_bound(view: View) -> Iterator[Bound]:
@@ -42,7 +41,7 @@ def exits_bound(view: View) -> Iterator[Bound]:
     if graph.npus * collective.chunks > _MOST_SENDS:
         return
     views = (view, View(replace(view.problem, graph=graph.transposed), view.deadline))
-    to_npus = [_distances(one, np.zeros(graph.npus, dtype=np.int64), 0) for one in views]
+    to_npus = [one.distances(np.arange(graph.npus), towards=True) for one in views]
     strongest, found = Strongest("exits"), None
     for part in joined_parts(view):
         parts = sorted(set(part[: graph.npus].tolist()))
@@ -50,7 +49,7 @@ def exits_bound(view: View) -> Iterator[Bound]:
             break
         if len(parts) > _MOST_PARTS:
             continue
-        onward = [_distances(view, part, own) for own in parts]
+        onward = [view.distances(np.flatnonzero(part == own), towards=True) for own in parts]
         outs, ins = (
             [_Exits.of(one, part == own, near) for own in parts]
             for one, near in zip(views, to_npus, strict=True)
@@ -59,7 +58,7 @@ def exits_bound(view: View) -> Iterator[Bound]:
             there, here = outs[p], ins[q]
             alone = there.way_ps(view, onward[q]) + int((there.leaves_ps + here.leaves_ps[::-1]).max())
             time = min(alone, there.more_ps, here.more_ps)
-            if time < _LATE and strongest.raised_to(time):
+            if time < LATE and strongest.raised_to(time):
                 text = (
                     f"{collective.chunks} sums leave these nodes when they are whole, and spread in the"
                     " inner set. Otherwise one message more has to leave or to enter"
@@ -89,7 +88,7 @@ class _Exits(NamedTuple):
         chunks = problem.collective.chunks
         links = np.flatnonzero(inside[graph.sources] & ~inside[graph.destinations])
         if not len(links):
-            return cls(links, np.full(chunks, _LATE), _LATE)
+            return cls(links, np.full(chunks, LATE), LATE)
         held = problem.held_ps[links]
         free = _starts(view.first_ps[graph.sources[links]], held, chunks + 1)
         leaves = np.maximum(free[:chunks], _sums(view, inside, links))
@@ -101,7 +100,7 @@ class _Exits(NamedTuple):
     def way_ps(self, view: View, onward: NDArray[np.int64]) -> int:
         """The least time from when a message begins to leave until it has gone on so far from nodes."""
         ways = view.problem.arrival_ps[self.links] + onward[view.problem.graph.destinations[self.links]]
-        return int(ways.min(initial=_LATE))
+        return int(ways.min(initial=LATE))
 
 
 def _sums(view: View, inside: NDArray[np.bool_], links: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,24 +111,16 @@ def _sums(view: View, inside: NDArray[np.bool_], links: NDArray[np.int64]) -> ND
     is_npu, chunks = np.arange(graph.nodes) < graph.npus, problem.collective.chunks
     leaving = np.isin(np.arange(graph.nodes), graph.sources[links])
     sends = int((inside & is_npu).sum()) - int((leaving & is_npu).any())
-    onward = _distances(view, leaving, 1)
+    onward = view.distances(np.flatnonzero(leaving), towards=True)
     farthest = int(onward[inside & is_npu].max(initial=0))
     within = (inside & is_npu)[graph.sources] & inside[graph.destinations]
     if not sends:
         return np.full(chunks, farthest)
     if not within.any():
-        return np.full(chunks, _LATE)
+        return np.full(chunks, LATE)
     nearest = int((problem.arrival_ps[within] + onward[graph.destinations[within]]).min())
     starts = _starts(np.zeros(int(within.sum()), dtype=np.int64), problem.held_ps[within], sends * chunks)
-    return np.minimum(np.maximum(farthest, starts[sends - 1 :: sends] + nearest), _LATE)
-
-
-def _distances(view: View, part: NDArray[np.int64] | NDArray[np.bool_], own: int) -> NDArray[np.int64]:
-    """Per node how far it is to the nearest node of a part."""
-    import numpy as np
-
-    nodes = np.flatnonzero(part == own).astype(np.uint32)
-    return np.minimum(view.links.distances(nodes, reversed=True), _LATE)
+    return np.minimum(np.maximum(farthest, starts[sends - 1 :: sends] + nearest), LATE)
 
 
 def _starts(first_ps: NDArray[np.int64], held_ps: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -137,9 +128,9 @@ def _starts(first_ps: NDArray[np.int64], held_ps: NDArray[np.int64], count: int)
     import numpy as np
 
     held = np.maximum(held_ps, 1)
-    first = np.minimum(first_ps, _LATE)
+    first = np.minimum(first_ps, LATE)
     # By then a link alone has begun so many.
-    until = int((first + held * (count - 1)).min(initial=_LATE))
+    until = int((first + held * (count - 1)).min(initial=LATE))
     each = np.clip((until - first) // held + 1, 0, count)
     links = np.repeat(np.arange(len(held)), each)
     numbers = np.arange(len(links)) - np.repeat(np.cumsum(each) - each, each)

@@ -18,6 +18,7 @@ up to S + A or more.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -51,13 +52,13 @@ def lags_bound(view: View) -> Iterator[Bound]:
         return
     needed = _least_sum(out, messages) + _least_sum(into, messages)
     unit = int(np.gcd.reduce(np.concatenate([out, into])))
-    low, high = 0, max(tree) + unit * (needed // unit // messages + 1)
-    while low < high:
-        middle = (low + high) // 2
-        most = trees * sum((middle - way) // unit * unit for way in tree)
-        low, high = (low, middle) if most >= needed else (middle + 1, high)
+    enough_ps = max(tree) + unit * (needed // unit // messages + 1)
+
+    def fit(time_ps: int) -> bool:
+        return trees * sum((time_ps - way) // unit * unit for way in tree) >= needed
+
     text = f"{messages} messages are needed, and those of a tree to all NPUs take {sum(tree)} ps in all"
-    yield Bound("lags", low, (), f"{text} at least")
+    yield Bound("lags", bisect_left(range(enough_ps), True, key=fit), (), f"{text} at least")
 
 
 def _least_tree(view: View) -> list[int]:
@@ -89,12 +90,9 @@ def _least_sum(held_ps: NDArray[np.int64], count: int) -> int:
     def starts_by(moment: int) -> int:
         return sum(links_of * (moment // time + 1) for time, links_of in zip(times, links, strict=True))
 
-    low, high = 0, max(times) * count
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if starts_by(middle) >= count else (middle + 1, high)
+    until = bisect_left(range(max(times) * count), True, key=lambda moment: starts_by(moment) >= count)
     total = 0
     for time, links_of in zip(times, links, strict=True):
-        last = low // time
+        last = until // time
         total += links_of * time * (last * (last + 1) // 2)
-    return total - (starts_by(low) - count) * low
+    return total - (starts_by(until) - count) * until

@@ -184,18 +184,18 @@ class Spreads:
             times = [max(time, first + number // most * held) for number, time in enumerate(times)]
         return times
 
-    def times_inside(self, part: Sequence[int]) -> list[int]:
-        """When 1, 2, … NPUs of a part can have what one of them has at 0, by messages inside of it."""
+    def times_inside(self, part: Sequence[int], npus: int) -> list[int]:
+        """When 1, 2, … up to so many NPUs of a part can have what one has at 0, by messages inside of it."""
         size = max(Counter(part).values())
-        return _times(size, [0], self.deliveries(part, outside=False), [size], None)
+        return _times(min(npus, size), [0], self.deliveries(part, outside=False), [size], None)
 
     def times_to(self, npus: int, part: Sequence[int]) -> list[int]:
         """When 1, 2, … up to so many NPUs can have what one has at 0; fewer if no more can."""
         members = [[npu for npu, number in enumerate(part) if number == own] for own in set(part)]
         sizes = sorted(map(len, members), reverse=True)
-        inside = self.times_inside(part)
         if len(sizes) == 1:
-            return inside[:npus]
+            return self.times_inside(part, npus)
+        inside = self.times_inside(part, sizes[0])
         outside = self.deliveries(part, outside=True)
         senders = max(sum(self._leaves_part(npu, part) for npu in of_part) for of_part in members)
         ways = (_times(npus, inside, outside, sizes, count) for count in (None, senders))

@@ -24,10 +24,11 @@ From x to y a link that each message holds for h takes 1 + (y - x) / h of them a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from dse.collectives.bounds.bound import NEVER, Bound, Strongest
+from dse.collectives.bounds.bound import LATE, NEVER, Bound, Strongest
 from dse.collectives.bounds.spreads import Spreads
 from dse.collectives.bounds.view import View
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 _MOST_PARTS = 64
 _MOST_PAIRS = 1 << 20  # of NPUs of a part, whose times are added
-_LATE = NEVER // 8  # later than all times, and small enough to be added
 
 
 def useful_bound(view: View) -> Iterator[Bound]:
@@ -59,8 +59,10 @@ def useful_bound(view: View) -> Iterator[Bound]:
         if view.deadline.is_over or not 1 < len(set(of_npu)) <= _MOST_PARTS:
             continue
         part = _with_switches(view, np.array(of_npu))
-        inside_ps = copies.times_inside(of_npu)
-        bounds = _of_sums(view, part, *delays) if delays else _of_copies(view, part, inside_ps)
+        if delays:
+            bounds = _of_sums(view, part, *delays)
+        else:
+            bounds = _of_copies(view, part, copies.times_inside(of_npu, graph.npus))
         for bound in bounds:
             found = bound if strongest.raised_to(bound.time_ps) else found
     if found is not None:
@@ -83,11 +85,14 @@ def _of_sums(view: View, part: NDArray[np.int64], sums: list[int], copies: list[
     if count > 2:
         text = f"{pairs} times something has to come from one to another {between}: {few}"
         counted += [(pairs, others, each, text), (pairs, each, others, text)]
+    delays = [
+        np.add.outer(np.array(sums[:from_npus]), np.array(copies[:for_npus])).ravel()
+        for _, from_npus, for_npus, _ in counted
+    ]
     for turned in (False, True):
         links = _Links.joined([_Links.out_of(view, (part == own) != turned) for own in parts.tolist()])
-        for need, from_npus, for_npus, text in counted:
-            delays = np.add.outer(np.array(sums[:from_npus]), np.array(copies[:for_npus])).ravel()
-            yield Bound("useful", links.least_ps(need * each * each, delays), (), text)
+        for (need, _, _, text), own_delays in zip(counted, delays, strict=True):
+            yield Bound("useful", links.least_ps(need * each * each, own_delays), (), text)
 
 
 def _of_copies(view: View, part: NDArray[np.int64], inside_ps: list[int]) -> Iterator[Bound]:
@@ -125,8 +130,8 @@ class _Links(NamedTuple):
 
         graph = view.problem.graph
         members = inside[: graph.npus]
-        here = _distances(view, np.flatnonzero(members) if senders is None else senders, towards=False)
-        there = _distances(view, np.flatnonzero(~members), towards=True)
+        here = view.distances(np.flatnonzero(members) if senders is None else senders, towards=False)
+        there = view.distances(np.flatnonzero(~members), towards=True)
         chosen = np.flatnonzero(inside[graph.sources] & ~inside[graph.destinations])
         way = here[graph.sources[chosen]] + there[graph.destinations[chosen]]
         return cls(np.maximum(view.problem.held_ps[chosen], 1), way + view.problem.arrival_ps[chosen])
@@ -150,15 +155,12 @@ class _Links(NamedTuple):
             room = time_ps - way - delays
             return int(alike @ np.where(room >= 0, room // held + 1, 0) @ times)
 
-        low, high = 0, 1
+        high = 1
         while weight(high) < need:
-            low, high = high, 2 * high
-            if high > _LATE:
+            high *= 2
+            if high > LATE:
                 return NEVER
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if weight(middle) >= need else (middle + 1, high)
-        return low
+        return bisect_left(range(high), True, key=lambda time_ps: weight(time_ps) >= need)
 
 
 def _with_switches(view: View, of_npu: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -167,14 +169,8 @@ def _with_switches(view: View, of_npu: NDArray[np.int64]) -> NDArray[np.int64]:
 
     parts = np.unique(of_npu)
     members = [np.flatnonzero(of_npu == own) for own in parts]
-    to, fro = (np.array([_distances(view, npus, towards=t) for npus in members]) for t in (True, False))
+    to, fro = (np.array([view.distances(npus, towards=t) for npus in members]) for t in (True, False))
     ways = to + fro
     part = np.where((ways == ways.min(axis=0)).sum(axis=0) == 1, parts[ways.argmin(axis=0)], -1)
     part[: len(of_npu)] = of_npu
     return part
-
-
-def _distances(view: View, npus: NDArray[np.integer], *, towards: bool) -> NDArray[np.int64]:
-    import numpy as np
-
-    return np.minimum(view.links.distances(npus.astype(np.uint32), reversed=towards), _LATE)

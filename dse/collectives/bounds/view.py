@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dse.base.cancellation import NEVER as NEVER_LATE
 from dse.base.cancellation import Deadline
-from dse.collectives.bounds.bound import NEVER
+from dse.collectives.bounds.bound import LATE, NEVER
 from dse.collectives.bounds.needs import Needs
 from dse.collectives.problem.problem import Problem
 
@@ -85,6 +85,12 @@ class View:
         ways = links.distances(np.array([npu], dtype=np.uint32), reversed=towards)
         ways[(ways == NEVER) | (np.arange(len(ways)) >= self.problem.graph.npus)] = 0
         return ways
+
+    def distances(self, nodes: NDArray[np.integer], *, towards: bool) -> NDArray[np.int64]:
+        """Per node how far the nearest of some is (on the way towards it, if said), LATE without a way."""
+        import numpy as np
+
+        return np.minimum(self.links.distances(nodes.astype(np.uint32), reversed=towards), LATE)
 
     def _away_ps(self, nodes: NDArray[np.uint32], towards: bool) -> NDArray[np.int64]:
         import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dse.base.errors import InputError, SimulationError
-from dse.base.programs import ProgramRunner, found_program, last_lines, private_folder
+from dse.base.programs import ProgramRunner, found_program, last_lines, private_folder, where_log_is
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.simulators.astrasim import write_inputs
@@ -61,11 +61,9 @@ def check_standalone(case: Case, binary_folder: Path, simulator: NativeSimulator
             )
             status = STATUS_OF_EXIT_CODE.get(code, f"exit code {code}")
             if status != case.expected.status:
-                got = (
-                    status
-                    if status in ("ok", "deadlock")
-                    else f"{status}: {last_lines(log) or 'its log is empty'}"
-                )
+                got = status
+                if status not in ("ok", "deadlock"):
+                    got = f"{status}: {last_lines(log) or where_log_is(log, None)}"
                 return [Mismatch(case.name, None, "status", case.expected.status, got)]
             report = read_log(log)
     except InputError as error:

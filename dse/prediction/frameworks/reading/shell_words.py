@@ -131,10 +131,8 @@ class Variables:
                 self.assign(part.text, default)
             return [default]
         if value is None:
-            is_list, is_own = (
-                part.text in "@*" or part.item in ("@", "*"),
-                self.is_function and part.text.isdigit(),
-            )
+            is_list = part.text in "@*" or part.item in ("@", "*")
+            is_own = self.is_function and part.text.isdigit()
             return [] if is_list else [""] if is_own else [mark(part.text)]
         if isinstance(value, str):
             return [value]
