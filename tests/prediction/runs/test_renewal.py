@@ -20,7 +20,7 @@ from tests.references.runs.failing_jobs import simulated_total
 from tests.references.runs.renewal import ENDLESS, Checkpoints
 from tests.references.runs.repairs import FailureClass, Spares
 
-SETTINGS = 200 if os.environ.get("DSE_NIGHTLY") else 40
+SETTINGS = 200 if os.environ.get("DSE_NIGHTLY") else 15
 
 
 Setting: TypeAlias = "tuple[float, Checkpoints, list[FailureClass], Spares | None]"

@@ -56,6 +56,7 @@ public:
     void run(Picoseconds known, std::uint64_t work) {
         best_.sends.time = known;
         step_ = std::max(step_, known / kMostSteps);
+        std::uint32_t begun = 0;  // the last turn that could begin
         for (std::uint32_t turn = 0; best_.sends.time > effort_.enough && done_ < work; ++turn) {
             Picoseconds steps = (best_.sends.time - 1) / step_;
             if (steps < 1) return;
@@ -64,7 +65,8 @@ public:
             Grid grid(problem_, lanes_, step_, static_cast<std::uint32_t>(steps),
                       turn % 2 == 1 ? kAnyPhase : random.below(kPhases));
             const std::uint64_t before = done_;
-            const bool is_begun = begin(grid, random);
+            const bool is_begun = begin(grid, turn >= begun + std::size(kSlacks), random);
+            if (is_begun) begun = turn;
             for (std::uint32_t pass = 0; is_begun && pass < kPasses && done_ < work; ++pass) {
                 const std::size_t conflicts = negotiate(grid, pass, random);
                 done_ = before + grid.looked_at();
@@ -125,8 +127,10 @@ private:
         return found;
     }
 
-    /// First trees of all chunks that are made; false if time is too short for one.
-    bool begin(Grid& grid, Random& random) {
+    /// First trees of all chunks that are made; false if time is too short for one. Roots have their sums in
+    /// the middle; where no turn could begin so, at any later step: the steps are few.
+    bool begin(Grid& grid, bool at_any, Random& random) {
+        const std::uint32_t latest = at_any ? grid.steps() : grid.steps() / 2;
         std::vector<std::uint32_t> order = made_;
         random.shuffle(order);
         for (std::uint32_t i = 0; i < order.size(); ++i) {
@@ -138,8 +142,10 @@ private:
                 own.at = static_cast<std::uint32_t>(grid.steps() * (0.5 + kSpread * rank));
             }
             if (grid.grow(own, has_sums_, exchanges(random))) continue;
+            if (!has_sums_) return false;
             own.at = grid.steps() / 2;
-            if (!has_sums_ || !grid.grow(own, has_sums_, true)) return false;
+            while (!grid.grow(own, has_sums_, true))
+                if (++own.at > latest) return false;
         }
         return true;
     }
