@@ -49,15 +49,21 @@ class Dialect(ABC):
         """
         facts: dict[str, Any] = {}
         others: dict[str, Any] = {}
+        implied: dict[str, Any] = {}
         for key, value in document.settings.items():
             fact = self.table.by_key.get(key)
             if fact is None:
                 others[key] = value
                 continue
-            found = self.table.keys[fact].value_of(value, document.where)
+            entry = self.table.keys[fact]
+            if key in entry.means:
+                implied |= {fact: entry.means[key]} if value is True else {}
+                continue
+            found = entry.value_of(value, document.where)
             if fact in facts and facts[fact] != found:
                 raise InputError(f"{document.where}: {key} is {value}, but another key of the same says else")
             facts[fact] = found
+        facts = {**implied, **facts}
         if document.npus is not None:
             facts["npus"] = document.npus
         return {name: value for name, value in facts.items() if value is not None}, others

@@ -22,7 +22,9 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 class Key:
     """A key of a framework that states a fact.
 
-    `key` is written; `older` are read, too. `kind` off is an option whose presence makes the fact false.
+    `key` is written; `older` are read, too. Each of `means` is a flag that stands for the value it has
+    here, unless another key states one.
+    `kind` off is an option whose presence makes the fact false.
     `default` is what the framework takes where the key is absent; None: nothing, or it follows from others.
     One that is `read_only` is an argument of many programs, but not of all, so that none is written.
     """
@@ -31,6 +33,7 @@ class Key:
     kind: str = "int"
     default: Any = None
     older: tuple[str, ...] = ()
+    means: Mapping[str, Any] = field(default_factory=dict)
     read_only: bool = False
 
     def value_of(self, value: Any, where: str) -> Any:
@@ -100,7 +103,7 @@ class Table:
         for fact, entry in self.keys.items():
             if entry.kind not in KINDS:
                 raise InputError(f"{self.framework}: {fact} is of kind {entry.kind}")
-            index |= dict.fromkeys((entry.key, *entry.older), fact)
+            index |= dict.fromkeys((entry.key, *entry.older, *entry.means), fact)
         object.__setattr__(self, "by_key", index)
 
     @property

@@ -70,6 +70,12 @@ def _followed(all_facts: dict[str, Any], stated: Facts) -> dict[str, Any]:
     if found.get("heads") is not None:
         found.setdefault("kv_heads", found["heads"])
     found["max_positions"] = stated.get("max_positions") or found.get("seq")
+    found["deepspeed"] = bool(found.get("deepspeed"))
+    if found["deepspeed"]:  # its sequence parallelism is Ulysses
+        found["cp_comm"] = "a2a"
+        found["zero_stage"] = found.get("zero_stage") or 0
+        found["grouped"] = found["grouped"] or "kv_heads" in stated
+        found["optimizer_offload"] = found["precision_aware"] = found["cpu_optimizer"]
     found["counted"] = int(found["counts_embedding"]) + int(found["counts_loss"])
     _stages(found)
     _switches(found, stated)

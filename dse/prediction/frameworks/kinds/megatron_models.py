@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.texts import excerpt
 from dse.inputs.models import LatentAttention, ModelSpec
 from dse.prediction.frameworks.job import Lack
+from dse.prediction.frameworks.reading.literals import OPEN, literal
 from dse.prediction.frameworks.rules import Facts
 
 _SIZES = {
@@ -22,7 +24,7 @@ _UNSAID = (
     *("windows", "sparse_attention", "state_space", "layer_pattern", "lora", "attention_sinks"),
     "post_norms",
 )
-_FREQUENCY = re.compile(r"\(?\[0\]\s*\*\s*(\d+)\s*\+\s*\[1\]\s*\*\s*(\d+)\)?")
+_MOST_PATTERN = 1000
 
 
 def model_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
@@ -119,9 +121,26 @@ def _frequency(text: str) -> tuple[int, int]:
     """Dense layers first, and every how many layers experts come after them."""
     if text.isdecimal() and int(text):
         return 0, int(text)
-    if found := _FREQUENCY.fullmatch(text.strip("'\" ")):
-        return int(found[1]), 1
-    raise InputError(f"--moe-layer-freq is {text}; known are a number, and ([0]*N+[1]*M)")
+    layers = _listed(text.strip("'\" "))
+    dense = layers.index(1) if 1 in layers else 0
+    every = layers.index(1, 1) if layers[:1] == [1] and 1 in layers[1:] else 1
+    if layers and layers == [0] * dense + [1] * (len(layers) - dense):
+        return dense, 1
+    if layers and layers == [int(at % every == 0) for at in range(len(layers))]:
+        return 0, every
+    raise InputError(
+        f"--moe-layer-freq is {excerpt(text)}; known are a number N, and lists of layers as [0]*N+[1]*M, "
+        "or with 1 at every N-th layer from the first"
+    )
+
+
+def _listed(text: str) -> list[Any]:
+    """The list that an expression such as [0]*3+[1]*58 stands for; empty where it is none."""
+    try:
+        value = literal(ast.parse(text, mode="eval").body, {}) if len(text) <= _MOST_PATTERN else OPEN
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return value if isinstance(value, list) else []
 
 
 def model_facts(model: ModelSpec, lacks: list[Lack]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _FP8_RECIPES = {
     "mxfp8": "mxfp8",
 }
 _MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
+_MOMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 _SHARDINGS = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _BRIDGED = ("deepep", "hybridep")
 
@@ -62,12 +63,16 @@ def plan_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         "dispatcher": _dispatcher(facts, assumed) if has_exchange else "alltoall",
         "overlap_ep": bool(facts["overlap_ep"]) and has_exchange,
         "graphs": _graphs(facts),
-        "optimizer_bytes": _MOMENTS_IN_BF16 if _has_bf16_moments(facts) else None,
+        "optimizer_bytes": _optimizer_bytes(facts),
     }
+    if facts["deepspeed"]:
+        values["framework"] = "megatron-deepspeed"
     return {**values, **_recompute(facts, assumed)}
 
 
 def _zero(facts: Facts) -> int:
+    if facts["deepspeed"]:
+        return int(facts["zero_stage"])
     if facts["torch_fsdp"]:
         return 3
     if facts["megatron_fsdp"]:
@@ -85,11 +90,26 @@ def _stages(facts: Facts) -> str:
         return text_of_layers(_ends(facts))
     if facts["counts_loss"]:
         return "lighter-ends" if facts["counts_embedding"] else "lighter-last"
+    if facts["deepspeed"]:
+        return _balanced(facts)
     if facts["counts_embedding"]:
         chunks = pp * facts["chunks"]
         each = (facts["layers"] + 1) // chunks
         return text_of_layers([each - 1, *[each] * (chunks - 1)])
     return "even"
+
+
+def _balanced(facts: Facts) -> str:
+    """Stages as DeepSpeed makes them: of as many matching layers as can be; tied embeddings are two."""
+    kinds = str(facts.get("stage_balance") or "type:transformer").removeprefix("type:").split("|")
+    if set(kinds) == {"transformer", "embedding"} and facts["tied"]:
+        return "lighter-ends"
+    if kinds != ["transformer"]:
+        raise InputError(
+            f"--pp-partition-method is {'|'.join(kinds)}, which is not modelled; known are type:transformer, "
+            "and type:transformer|embedding with tied embeddings"
+        )
+    return "spread"
 
 
 def _ends(facts: Facts) -> list[int]:
@@ -156,9 +176,12 @@ def _graphs(facts: Facts) -> str:
     return found
 
 
-def _has_bf16_moments(facts: Facts) -> bool:
-    moments = {str(facts["exp_avg_dtype"]), str(facts["exp_avg_sq_dtype"])}
-    return bool(facts["precision_aware"]) and moments == {"bf16"}
+def _optimizer_bytes(facts: Facts) -> int | None:
+    """Bytes of a weight in fp32 and of its two moments; None for the usual ones in fp32."""
+    kinds = [str(facts[name]) for name in ("exp_avg_dtype", "exp_avg_sq_dtype")]
+    if not facts["precision_aware"] or kinds == ["fp32", "fp32"] or not set(kinds) <= set(_MOMENT_BYTES):
+        return None
+    return 4 + sum(_MOMENT_BYTES[kind] for kind in kinds)
 
 
 def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:

@@ -66,6 +66,8 @@ def document_of_command(
     notes: list[str] = []
     if framework == "megatron-lm":
         settings = megatron_settings(launch.words, where, notes)
+        if "--deepspeed" in settings:
+            settings |= _zero_stage(settings, folder, notes)
         if _OTHER_PROGRAM.search(launch.program):
             notes.append(
                 f"{readable(launch.program)} is read as pretrain_gpt.py: its model may be another one"
@@ -104,6 +106,20 @@ def keys_of(launch: Launch) -> list[str]:
     found += ["num_processes"] if launch.launcher == "accelerate" else []
     found += ["zero_optimization"] if launch.launcher == "deepspeed" else []
     return list(dict.fromkeys(found))
+
+
+def _zero_stage(settings: Mapping[str, Any], folder: Path, notes: list[str]) -> dict[str, Any]:
+    """The stage of ZeRO of Megatron-DeepSpeed: that of DeepSpeed's file, which decides, or of --zero-stage."""
+    file = settings.get("--deepspeed_config")
+    path = _beside(file, folder) if isinstance(file, str) else None
+    if path is None or not is_file(path):
+        if "--zero-stage" not in settings:
+            notes.append("ZeRO stage 0 is taken: no file of DeepSpeed and no --zero-stage say another")
+        return {}
+    stage = document_of_file(path, "deepspeed").settings.get("zero_optimization.stage", 0)
+    if settings.get("--zero-stage", stage) != stage:
+        notes.append(f"{readable(str(path))} says ZeRO stage {stage}, and --zero-stage counts for nothing")
+    return {"--zero-stage": stage}
 
 
 def _with_environment(launch: Launch) -> list[str]:

@@ -30,7 +30,7 @@ _ORDERS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def literal(node: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Return the value of constants, lists, named literals and sums of numbers; OPEN where it is none.
+    """Return the value of constants, lists, named literals, sums of numbers or lists; OPEN where it is none.
 
     Types such as torch.bfloat16 are the text after their last dot.
     """
@@ -65,6 +65,13 @@ def _unary(node: ast.UnaryOp, names: Mapping[str, Any]) -> Any:
 def _sum(node: ast.BinOp, names: Mapping[str, Any]) -> Any:
     values = [literal(side, names) for side in (node.left, node.right)]
     sign = _SIGNS.get(type(node.op))
+    lists = [value for value in values if isinstance(value, list)]
+    if isinstance(node.op, ast.Add) and len(lists) == 2:
+        return [*lists[0], *lists[1]] if len(lists[0]) + len(lists[1]) <= _MOST_ITEMS else OPEN
+    if isinstance(node.op, ast.Mult) and len(lists) == 1:
+        (count,) = [value for value in values if not isinstance(value, list)]
+        size = len(lists[0]) or 1
+        return lists[0] * count if type(count) is int and 0 <= count <= _MOST_ITEMS // size else OPEN
     if sign is None or not all(type(value) in (int, float) and abs(value) < 2**63 for value in values):
         return OPEN
     try:

@@ -27,6 +27,19 @@ _SEVERAL_NAMES = """
 --rampup-batch-size --profile-ranks
 """
 _SEVERAL = frozenset(_SEVERAL_NAMES.split())
+_DEEPSPEED_NAMES = """
+--deepspeed --deepspeed_config --deepspeed_mpi --zero-stage --deepspeed-activation-checkpointing
+--pp-partition-method --no-pipeline-parallel --ds-sequence-parallel-size --force-ds-sequence-parallel
+--num-key-value-heads --cpu-optimizer --cpu_torch_adam --checkpoint-in-cpu --partition-activations
+--contigious-checkpointing --synchronize-each-layer --profile-backward --use-pin-memory
+--use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --universal-checkpoint
+--embed-layernorm --sync-tp-duplicated-parameters --kill-switch-path --skip-train-iteration-range
+"""
+_OLDER_CHOICES: Mapping[str, Mapping[str, str]] = {
+    "--normalization": {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"},
+    "--position-embedding-type": {"alibi": "alibi"},
+}
+"""Values of Megatron-DeepSpeed, and how they are called today."""
 OLDER = {
     "--activations-checkpoint-method": "2021: all of a layer is recomputed; now --recompute-granularity full",
     "--activations-checkpoint-num-layers": "2021: now --recompute-num-layers",
@@ -53,17 +66,11 @@ OLDER = {
     "--use-custom-fsdp": "2025: now --use-megatron-fsdp",
     "--standalone-embedding-stage": "2024: now a pipeline layout",
     "--sharded-state-dict": "2024: now the default",
-    "--deepspeed": "of Megatron-DeepSpeed",
-    "--deepspeed_config": "of Megatron-DeepSpeed",
-    "--zero-stage": "of Megatron-DeepSpeed",
-    "--deepspeed-activation-checkpointing": "of Megatron-DeepSpeed",
-    "--pp-partition-method": "of Megatron-DeepSpeed",
-    "--embed-layernorm": "of Megatron-DeepSpeed",
-    "--sync-tp-duplicated-parameters": "of Megatron-DeepSpeed",
-    "--kill-switch-path": "of Megatron-DeepSpeed",
-    "--skip-train-iteration-range": "of Megatron-DeepSpeed",
+    "--data-impl": "2023: gone",
+    **dict.fromkeys(_DEEPSPEED_NAMES.split(), "of Megatron-DeepSpeed"),
 }
 """Options that Megatron-LM had, or that its descendants have."""
+_OF_FILES = "--yaml-cfg"
 _MOST_WORDS = 100_000
 
 
@@ -112,6 +119,11 @@ def megatron_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
             _refuse_stray(values, where, "before the first option")
             continue
         option = megatron_options().get(name)
+        if name == _OF_FILES:
+            raise InputError(
+                f"{where}: {name} takes all options from a file, and none from the command; check that file, "
+                "or write its values as options"
+            )
         if option is None and name in OLDER:
             notes.append(f"{name} is read though it is no option of today ({OLDER[name]})")
         elif option is None:
@@ -141,6 +153,9 @@ def _megatron_value(name: str, option: Option | None, values: list[str], where: 
     if has_one and name not in _SEVERAL:
         _refuse_stray(values[1:], where, f"after {name} {excerpt(values[0])}")
     choices = [choice.rpartition("AttnBackend.")[2] for choice in option.choices]
+    older = _OLDER_CHOICES.get(name, {})
+    values = [older.get(value, value) for value in values]
+    choices += set(older.values()).difference(choices)
     wrong = next((value for value in values if choices and value not in choices), None)
     if wrong is not None:
         problem = f"{where}: {name} is '{excerpt(wrong)}'"
