@@ -109,7 +109,7 @@ def keys_of(launch: Launch) -> list[str]:
 
 
 def _zero_stage(settings: Mapping[str, Any], folder: Path, notes: list[str]) -> dict[str, Any]:
-    """The stage of ZeRO of Megatron-DeepSpeed: that of DeepSpeed's file, which decides, or of --zero-stage."""
+    """The stage of ZeRO of Megatron-DeepSpeed: of DeepSpeed's file, which decides, or of --zero-stage."""
     file = settings.get("--deepspeed_config")
     path = _beside(file, folder) if isinstance(file, str) else None
     if path is None or not is_file(path):

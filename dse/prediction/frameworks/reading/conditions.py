@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from glob import escape
 from typing import NoReturn
 
 from dse.base.errors import InputError
@@ -11,7 +12,7 @@ from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
 from dse.prediction.frameworks.reading.shell_nodes import Case, Node
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
-from dse.prediction.frameworks.reading.shell_tokens import Token
+from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 from dse.prediction.frameworks.reading.shell_words import Variables
 
 _MOST_NESTING = 30
@@ -31,6 +32,8 @@ _Later = Callable[[], bool]
 def holds(parts: Sequence[Token] | Sequence[str], variables: Variables, line: int) -> bool:
     """Return whether a condition holds; an unset variable is an empty text, as in a shell.
 
+    A pattern stands on the right of == or !=, between [[ and ]].
+
     Args:
         parts: tokens between [[ and ]], or the expanded words of a test.
         variables: of the script.
@@ -39,7 +42,7 @@ def holds(parts: Sequence[Token] | Sequence[str], variables: Variables, line: in
     Raises:
         InputError: another kind of condition, or one on a value that only a running shell would know.
     """
-    condition = _Condition(variables, line, [_item(part, variables, line) for part in parts])
+    condition = _Condition(variables, line, [_item(part, variables) for part in parts])
     result = condition.either()
     if condition.items:
         condition.refuse()
@@ -61,17 +64,25 @@ def chosen(case: Case, variables: Variables) -> tuple[Node, ...]:
     return ()
 
 
-def _item(part: Token | str, variables: Variables, line: int) -> tuple[str, bool]:
+def _item(part: Token | str, variables: Variables) -> tuple[str, bool]:
     """A text, and whether it may be an operator."""
     if isinstance(part, str):
         return part, True
     if part.kind == "operator":
         return part.text, True
     is_plain = len(part.parts) == 1 and part.parts[0].kind == "text" and not part.parts[0].is_quoted
-    globbing = [p for p in part.parts if p.kind == "text" and not p.is_quoted and set("*?") & set(p.text)]
-    if globbing:
-        raise InputError(f"{variables.where}: line {line}: patterns are not compared; {CONDITIONS}")
+    if any(_is_pattern(piece) for piece in part.parts):
+        texts = [(variables.text((piece,)), _is_pattern(piece)) for piece in part.parts]
+        return _Pattern("".join(text if is_open else escape(text) for text, is_open in texts)), False
     return variables.text(part.parts), is_plain
+
+
+class _Pattern(str):
+    """A text with * or ? that stand for others."""
+
+
+def _is_pattern(part: Part) -> bool:
+    return part.kind == "text" and not part.is_quoted and bool(set("*?") & set(part.text))
 
 
 class _Condition:
@@ -118,6 +129,9 @@ class _Condition:
         if is_operator and first in ("-z", "-n") and self.items:
             text = self._operand()[0]
             return lambda: (self._known(text) == "") == (first == "-z")
+        if is_operator and first == "-v" and self.items:
+            name = self._operand()[0]
+            return lambda: name in self._variables.values or name in self._variables.given
         if is_operator and first in _FILE_TESTS and self.items:
             file = excerpt(readable(self._operand()[0]))
             self._variables.notes.append(f"line {self._line}: '{file}' is taken as being there")
@@ -130,6 +144,10 @@ class _Condition:
         if not is_operator or not self.items or operator not in (*_NUMBERS, "=", "==", "!="):
             self.refuse()
         other = self._operand()[0]
+        if isinstance(other, _Pattern):
+            if operator in _NUMBERS:
+                self.refuse()
+            return lambda: fnmatchcase(self._known(first), self._known(other)) == (operator != "!=")
         if operator in _NUMBERS:
             number = self._variables.number
             return lambda: _NUMBERS[operator](number(first, self._line), number(other, self._line))

@@ -16,6 +16,12 @@ _LAUNCHER_NAMES = (
     "srun jsrun flux aprun ibrun mpirun mpiexec torchrun torchx accelerate deepspeed python bash"
 )
 _PREFIXES = frozenset({"command", "env", "exec", "nice", "nohup", "stdbuf", "time"})
+_WRAPPER_NAMES = """
+apptainer chrt ncu nsys numactl pixi poetry py-spy rocprof rocprofv2 rocprofv3 shifter singularity taskset
+timeout unbuffer uv xvfb-run
+"""
+_WRAPPERS = frozenset(_WRAPPER_NAMES.split())
+"""Programs that run the command behind their options, whatever those are."""
 _OF_IBRUN = frozenset({"tacc_affinity", "task_affinity"})  # bind what follows to cores
 _SHELLS = frozenset({"bash", "sh"})
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?", re.ASCII)
@@ -73,9 +79,17 @@ class Launch:
 def is_launched(words: Sequence[str]) -> bool:
     """Whether a command is of a launcher, of Python, or of a script by its path."""
     name = PurePosixPath(words[0]).name
+    if name in _WRAPPERS:
+        return _wrapped(words) > 0
     return (
         name in LAUNCHERS or name in _SHELLS or bool(_PYTHON.fullmatch(name)) or name.endswith((".py", ".sh"))
     )
+
+
+def _wrapped(words: Sequence[str]) -> int:
+    """The place of the command that a wrapper runs; 0 if there is none."""
+    others = ((at, word) for at, word in enumerate(words) if at and "=" not in word and word not in _PREFIXES)
+    return next((at for at, word in others if is_launched([word])), 0)
 
 
 def launch_of(
@@ -112,6 +126,9 @@ def launch_of(
 
 def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
     """Take one launcher off the words; return whether more may follow."""
+    if place := _wrapped(rest) if name in _WRAPPERS else 0:
+        del rest[:place]
+        return True
     if name in _PREFIXES or name in _OF_IBRUN:
         del rest[0]
         while rest and rest[0].startswith("-"):
@@ -134,6 +151,9 @@ def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
         return _python(launch, rest, where)
     if name in _SHELLS and rest[1:] and not rest[1].startswith("-"):
         del rest[0]
+    if rest[0].endswith(".sh") and rest[1:] and is_launched(rest[1:]):  # a script that runs its arguments
+        del rest[0]
+        return True
     launch.program, launch.words = rest[0], rest[1:]
     return False
 

@@ -22,7 +22,9 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Function,
     Loop,
     Node,
+    Repeat,
     Simple,
+    Subshell,
     Test,
 )
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
@@ -36,10 +38,14 @@ _MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _PASSED_NAMES = """
-. : cat cd clear conda date echo hash hostname ls mkdir ml module nvidia-smi pip popd printf pushd pwd set
-shopt sleep source spack tee trap true ulimit umask wait which
+. : cat cd chmod clear conda cp date df du echo find free git grep hash head hostname id ln ls lscpu mkdir ml
+module mv nvidia-smi pip popd printenv printf ps pushd pwd rm rmdir rocm-smi rocminfo rsync sacct sacctmgr
+scontrol set shopt sinfo sleep sort source spack squeue tail tar tee trap true type ulimit umask uname
+uptime wait wc which whoami
 """
-_SILENT = (":", "set", "echo", "mkdir")  # commands that change no word of others
+_REMOTE = ("ssh", "pdsh")
+_REMOTE_VALUES = tuple(f"-{letter}" for letter in "FJRfiloptuwx")
+_SILENT = (":", "true", "set", "echo", "mkdir")  # commands that change no word of others
 _PASSED = frozenset(_PASSED_NAMES.split())
 
 
@@ -101,6 +107,8 @@ class _Interpreter:
         self._shells = 0
         self._is_over = False
         self._has_returned = False
+        self._loops = 0
+        self._leaves = ""
         self._functions: dict[str, Sequence[Node]] = {}
         self._locals: list[dict[str, str | list[str] | None]] = []
 
@@ -108,13 +116,21 @@ class _Interpreter:
         """Interpret statements; return whether the last succeeds."""
         succeeds = True
         for node in nodes:
-            if self._is_over or self._has_returned:
+            if self._is_left:
                 break
-            self._steps += 1
-            if self._steps > _MOST_STEPS:
-                raise InputError(f"{self.variables.where}: runs through more than {_MOST_STEPS} statements")
+            self._count_step()
             succeeds = self._one(node)
         return succeeds
+
+    @property
+    def _is_left(self) -> bool:
+        """Whether no further statement of a block runs."""
+        return self._is_over or self._has_returned or bool(self._leaves)
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise InputError(f"{self.variables.where}: runs through more than {_MOST_STEPS} statements")
 
     def _one(self, node: Node) -> bool:
         if isinstance(node, Choice):
@@ -130,6 +146,10 @@ class _Interpreter:
             return self._chain(node)
         if isinstance(node, Loop):
             return self._loop(node)
+        if isinstance(node, Repeat):
+            return self._repeat(node)
+        if isinstance(node, Subshell):
+            return self._subshell(node)
         if isinstance(node, Function):
             self._functions[node.name] = node.body
             return True
@@ -145,8 +165,35 @@ class _Interpreter:
             if value and not without_unset(value):
                 continue
             self.variables.assign(loop.name, value)
-            self.run(loop.body)
+            if not self._goes_on(loop.body):
+                break
         return True
+
+    def _repeat(self, loop: Repeat) -> bool:
+        self.run(loop.before)
+        while not loop.condition or self.run(loop.condition) != loop.is_until:
+            self._count_step()
+            if not self._goes_on(loop.body):
+                break
+            self.run(loop.after)
+        return True
+
+    def _goes_on(self, body: Sequence[Node]) -> bool:
+        """Run the body of a loop once; return whether the loop goes on."""
+        self._loops += 1
+        self.run(body)
+        self._loops -= 1
+        leaves, self._leaves = self._leaves, ""
+        return leaves != "break" and not self._is_left
+
+    def _subshell(self, node: Subshell) -> bool:
+        """Run statements whose variables, functions and exit are their own."""
+        values = self.variables
+        before = dict(values.values), values.positional, dict(self._exported), dict(self._functions)
+        succeeds = self.run(node.body)
+        values.values, values.positional, self._exported, self._functions = before
+        self._is_over = False
+        return succeeds
 
     def _chain(self, chain: Chain) -> bool:
         succeeds = self._one(chain.first) != (0 in chain.negated)
@@ -170,13 +217,16 @@ class _Interpreter:
             return holds(words[1:-1] if name == "[" else words[1:], self.variables, node.line)
         if name in _EXPORTS:
             return self._export(node, words)
-        if name in ("unset", "exit", "return", "exec", "eval", "shift"):
+        if name in ("unset", "exit", "return", "exec", "eval", "shift", "break", "continue"):
             return self._builtin(name, words[1:], node)
+        if name == "false" or (name == "getopts" and not self.variables.positional):
+            return False
         if name in (".", "source") and self._sourced(words[1:2], node):
             return True
         if name in _PASSED:
-            if name not in _SILENT:
-                self.variables.notes.append(f"line {node.line}: {name} is passed over")
+            note = f"line {node.line}: {name} is passed over"
+            if name not in _SILENT and note not in self.variables.notes:
+                self.variables.notes.append(note)
             return True
         return self._launch(words, node)
 
@@ -256,6 +306,10 @@ class _Interpreter:
                 self.variables.values.pop(word, None)
         elif name == "exit":
             self._is_over = True
+        elif name in ("break", "continue"):
+            if words and words != ["1"]:
+                raise InputError(f"{self._place(node.line)}: {name} is read for one loop only")
+            self._leaves = name if self._loops else ""
         elif name == "return":
             self._has_returned = True
             return words[:1] in ([], ["0"])
@@ -293,6 +347,8 @@ class _Interpreter:
         place = self._place(node.line)
         if missing_in(words[0]):
             raise ask(words[0], place, "the command")
+        if words[0] in _REMOTE:
+            return self._remote(words, node)
         for at in range(1, len(words) - 1):
             if words[at] in ("-c", "-lc") and words[at - 1] in ("sh", "bash", "/bin/sh", "/bin/bash"):
                 return self._shell(words[at + 1], node, words[: at - 1])
@@ -308,6 +364,14 @@ class _Interpreter:
         environment |= {item.name: self.variables.text(item.word) for item in node.assignments}
         self.commands.append(Command(tuple(words), environment, node.line))
         return True
+
+    def _remote(self, words: list[str], node: Simple) -> bool:
+        """Read what runs on another host, whose name follows the options of ssh."""
+        at = 1
+        while at < len(words) and words[at].startswith("-"):
+            at += 2 if words[at] in _REMOTE_VALUES else 1
+        at += words[0] == "ssh"
+        return self._shell(" ".join(words[at:]), node) if words[at:] else True
 
     def _shell(self, text: str, node: Simple, prefix: Sequence[str] = ()) -> bool:
         """Read a text that another shell would run: with the same variables, and as data too.

@@ -8,7 +8,7 @@ from typing import Union
 from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 
 Word = tuple[Part, ...]
-Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop", "Function"]
+Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop", "Repeat", "Subshell", "Function"]
 """A statement; Python 3.10 reads this at run time."""
 
 
@@ -73,6 +73,26 @@ class Loop:
 
     name: str
     words: tuple[Word, ...] | None
+    body: tuple[Node, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """While, until, or for ((before; condition; after)); no condition always holds."""
+
+    before: tuple[Node, ...]
+    condition: tuple[Node, ...]
+    after: tuple[Node, ...]
+    body: tuple[Node, ...]
+    is_until: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Subshell:
+    """Statements in parentheses: what they assign stays inside."""
+
     body: tuple[Node, ...]
     line: int
 

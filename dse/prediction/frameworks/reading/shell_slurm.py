@@ -40,6 +40,8 @@ def gpus_per_node(counts: Mapping[str, int]) -> int | None:
 def slurm_variables(counts: Mapping[str, int]) -> dict[str, str]:
     """Return the variables that Slurm sets in a job with these counts."""
     found = {f"SLURM_{name.upper().replace('-', '_')}": value for name, value in counts.items()}
+    if counts:
+        found |= {"SLURM_JOB_ID": 1, "SLURM_JOBID": 1}
     if "nodes" in counts:
         found |= {"SLURM_NNODES": counts["nodes"], "SLURM_JOB_NUM_NODES": counts["nodes"]}
         if "ntasks-per-node" in counts:

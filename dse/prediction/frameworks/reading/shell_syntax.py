@@ -14,7 +14,9 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Function,
     Loop,
     Node,
+    Repeat,
     Simple,
+    Subshell,
     Test,
     Word,
 )
@@ -24,12 +26,12 @@ _MOST_DEPTH = 30
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
 _SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
 _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
-_UNREAD = frozenset({"while", "until", "select", "}", "do", "done", "esac"})
+_UNREAD = frozenset({"select", "}", "do", "done", "esac"})
 _COPIES = ("cat", "tee")  # commands that only copy their input
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
-    "allowed are assignments, arrays, if ... fi with [[ ]], [ ] or (( )), case ... esac, for ... done, "
-    "functions, && and ||, export, and commands that launch a program"
+    "allowed are assignments, arrays, if ... fi with [[ ]], [ ] or (( )), case ... esac, for and while ... "
+    "done, functions, && and ||, export, and commands that launch a program"
 )
 
 
@@ -93,6 +95,8 @@ class Statements:
             return self._test()
         if word == "for":
             return self._loop()
+        if word in ("while", "until"):
+            return self._repeat()
         if word == "case":
             return self._case()
         if word == "{":
@@ -101,9 +105,11 @@ class Statements:
             self._move()
             return self._function(_plain(self._move().parts), line)
         if self._token.text == "(" and self._tokens.text.startswith("(", self._tokens.at):
-            return self._math(line)
-        if word in _UNREAD or (self._token.kind == "operator" and self._token.text == "("):
-            self._refuse(f"'{word or self._token.text}' is not read; {SUBSET}")
+            return _counted(self._header(line))
+        if self._token.kind == "operator" and self._token.text == "(":
+            return self._subshell()
+        if word in _UNREAD:
+            self._refuse(f"'{word}' is not read; {SUBSET}")
         if word in ("then", "elif", "else", "fi"):
             self._refuse(f"'{word}' has no if before it")
         assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
@@ -153,21 +159,53 @@ class Statements:
         self._move()
         return True
 
-    def _math(self, line: int) -> Node:
-        """Read (( and )): NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
+    def _header(self, line: int) -> Part:
+        """Read what stands between (( and )); the first ( is read."""
         part = self._tokens.math(self._tokens.at - 1, line, is_quoted=True)
         self._move()
-        found = _SET.match(part.text)
-        if not found:
-            return _is_not_0(part)
-        name, step, sign = found.groups("")
-        first = part.word[0]._replace(text=part.word[0].text[found.end() :])
-        head, end = (f"{name}{step}1", "") if step else (f"{name}{sign}(", ")") if sign else ("", "")
-        word = (first._replace(text=head), first, *part.word[1:], first._replace(text=end))
-        value = Assignment(name, False, (part._replace(word=word),), None, line)
-        told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
-        holds = _is_not_0(part._replace(word=(told,)))
-        return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
+        return part
+
+    def _subshell(self) -> Node:
+        self._enter()
+        line = self._move().line
+        body = self._list(frozenset({")"}))
+        self._end_block()
+        return Subshell(body, line)
+
+    def _repeat(self) -> Node:
+        self._enter()
+        is_until = self._reserved() == "until"
+        line = self._move().line
+        condition = self._list(frozenset({"do"}))
+        if not condition:
+            self._refuse("a condition is missing before do")
+        return Repeat((), condition, (), self._done(), is_until, line)
+
+    def _counting(self) -> Node:
+        """Read a loop from its (( on, where three expressions stand."""
+        line = self._token.line
+        parts = self._header(line).text.split(";")
+        while self._token.kind == "operator" and self._token.text in (";", "\n"):
+            self._move()
+        if len(parts) != 3 or self._reserved() != "do":
+            self._refuse("this for is not read; write for ((I=0; I<N; I++)); do ... done", line)
+        counts = [self._tokens.math_of(part, line, is_quoted=True) for part in parts]
+        before, condition, after = [(_counted(part),) if part.text.strip() else () for part in counts]
+        return Repeat(before, condition, after, self._done(), False, line)
+
+    def _done(self) -> tuple[Node, ...]:
+        """Read the body of a loop from its do on."""
+        self._move()
+        body = self._list(frozenset({"done"}))
+        self._end_block()
+        return body
+
+    def _end_block(self) -> None:
+        """Read the end of a block, and pass over what is done with its output."""
+        self._move()
+        while self._token.kind == "operator" and self._redirected(""):
+            pass
+        self._depth -= 1
 
     def _function(self, name: str, line: int) -> Node:
         """Read a function from behind its name on."""
@@ -184,10 +222,7 @@ class Statements:
         self._enter()
         self._move()
         body = self._list(frozenset({"}"}))
-        self._move()
-        while self._token.kind == "operator" and self._redirected(""):
-            pass
-        self._depth -= 1
+        self._end_block()
         return body
 
     def _test(self) -> Node:
@@ -202,6 +237,8 @@ class Statements:
     def _loop(self) -> Node:
         self._enter()
         self._move()
+        if self._token.text == "(" and self._tokens.text.startswith("(", self._tokens.at):
+            return self._counting()
         line, name, words = self._token.line, self._reserved(), list[Word]()
         self._move()
         has_words = self._reserved() == "in"
@@ -213,11 +250,7 @@ class Statements:
             self._move()
         if not name.isidentifier() or self._reserved() != "do":
             self._refuse("this for is not read; write for NAME in WORDS; do ... done", line)
-        self._move()
-        body = self._list(frozenset({"done"}))
-        self._move()
-        self._depth -= 1
-        return Loop(name, tuple(words) if has_words else None, body, line)
+        return Loop(name, tuple(words) if has_words else None, self._done(), line)
 
     def _case(self) -> Node:
         self._enter()
@@ -287,11 +320,26 @@ class Statements:
 
 
 _PATTERNS = "this pattern is not read; write texts with * and ?, joined by |, and )"
-CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, !, && and ||"
+CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, -v, !, && and ||"
 
 
 def _plain(word: Word) -> str:
     return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
+
+
+def _counted(part: Part) -> Node:
+    """What (( )) does: NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
+    line, found = part.line, _SET.match(part.text)
+    if not found:
+        return _is_not_0(part)
+    name, step, sign = found.groups("")
+    first = part.word[0]._replace(text=part.word[0].text[found.end() :])
+    head, end = (f"{name}{step}1", "") if step else (f"{name}{sign}(", ")") if sign else ("", "")
+    word = (first._replace(text=head), first, *part.word[1:], first._replace(text=end))
+    value = Assignment(name, False, (part._replace(word=word),), None, line)
+    told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
+    holds = _is_not_0(part._replace(word=(told,)))
+    return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
 
 
 def _is_not_0(part: Part) -> Simple:

@@ -8,13 +8,16 @@ from typing import NamedTuple, NoReturn
 
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.shell_changes import SIGNS
 
 MOST_CHARACTERS = 1_000_000
 MOST_NESTING = 20
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]", re.ASCII)
-_BRACED_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([@*]|[0-9]{1,6})\])?", re.ASCII)
-_DEFAULT = re.compile(r":?[-=+?]")
+_BRACED_NAME = re.compile(
+    r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([@*]|[-+*A-Za-z0-9_ $(){}]{1,60})\])?", re.ASCII
+)
+_CHANGE = re.compile(rf":?[-=+?]|{'|'.join(map(re.escape, SIGNS))}")
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
@@ -22,14 +25,17 @@ _OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
 _COMMAND = re.compile(r"\$\((?!\()|`")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 _BRACKET = re.compile(r"[()]|'[^']*'")
 
 
 class Part(NamedTuple):
     """A piece of a word: a `text`, a `variable`, arithmetic (`math`), or a `command` for its output.
 
-    `text` is the literal text, the name, or the source; `item` is what stands in [ ] after a name.
-    `change` is an operator such as :- with its word.
+    `text` is the literal text, the name, or the source; `item` is what stands in [ ] after a name, and
+    `before` the # or ! of a length or of a name in a variable. `change` is an operator such as :- with its
+    word.
     """
 
     kind: str
@@ -39,6 +45,7 @@ class Part(NamedTuple):
     item: str = ""
     change: str = ""
     word: tuple[Part, ...] = ()
+    before: str = ""
 
 
 class Token(NamedTuple):
@@ -194,8 +201,11 @@ class Tokens:
         elif self.text.startswith("{", after):
             self._advance(after + 1)
             parts.append(self._braced(line, is_quoted))
-        elif self.text.startswith(("'", '"'), after) and not is_quoted:
-            self.refuse(f"${self.text[after]} is not read; write a plain text in quotes")
+        elif self.text.startswith("'", after) and not is_quoted:
+            parts.append(Part("text", _unescaped(self._until("'", after + 1)), True, line))
+        elif self.text.startswith('"', after) and not is_quoted:
+            self._advance(after)
+            self._special(parts, is_quoted=False)
         elif name := _NAME.match(self.text, after):
             self._advance(name.end())
             parts.append(Part("variable", name[0], is_quoted, line))
@@ -206,14 +216,15 @@ class Tokens:
     def _braced(self, line: int, is_quoted: bool) -> Part:
         name = _BRACED_NAME.match(self.text, self.at)
         if name is not None:
-            change = _DEFAULT.match(self.text, name.end())
-            if change is not None:
+            part = Part("variable", name[2], is_quoted, line, name[3] or "", before=name[1])
+            change = _CHANGE.match(self.text, name.end())
+            if change is not None and name[1] != "#":
                 self._advance(change.end())
                 word = tuple(self._parts("}", is_quoted=is_quoted))
-                return Part("variable", name[1], is_quoted, line, name[2] or "", change[0], word)
+                return part._replace(change=change[0], word=word)
             if self.text.startswith("}", name.end()):
                 self._advance(name.end() + 1)
-                return Part("variable", name[1], is_quoted, line, name[2] or "")
+                return part
         return self.refuse(
             f"'${{{excerpt(self.text[self.at : self.at + 30])}' is not read; {_EXPANSIONS}", line
         )
@@ -227,8 +238,12 @@ class Tokens:
         source = self._parenthesis(start)
         if not (source.startswith("(") and source.endswith(")")):
             self.refuse("(( has no end; close it with ))", line)
-        inner = Tokens(source[1:-1], self.where, line, depth=self.depth)
-        return Part("math", source[1:-1], is_quoted, line, word=tuple(inner._parts("", is_quoted=True)))
+        return self.math_of(source[1:-1], line, is_quoted=is_quoted)
+
+    def math_of(self, text: str, line: int, *, is_quoted: bool) -> Part:
+        """Return arithmetic without its parentheses as a part."""
+        inner = Tokens(text, self.where, line, depth=self.depth)
+        return Part("math", text, is_quoted, line, word=tuple(inner._parts("", is_quoted=True)))
 
     def _parenthesis(self, start: int) -> str:
         """Return what stands between a parenthesis and its end."""
@@ -259,7 +274,12 @@ class Tokens:
         self.at = end
 
 
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[0]), text)
+
+
 _ITEMS = "an array holds words only; quote what has ( ) & | ; < or >"
 _EXPANSIONS = (
-    "allowed are $NAME, ${NAME}, ${NAME:-DEFAULT} and its kin with = + ?, ${NAME[@]}, ${NAME[0]}, $((A * B))"
+    "allowed are $NAME, ${NAME}, ${NAME:-DEFAULT} and its kin with = + ? # % / , ^ and :, ${#NAME}, "
+    "${!NAME}, ${NAME[@]}, ${NAME[0]}, $((A * B))"
 )

@@ -10,6 +10,7 @@ from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
 from dse.prediction.frameworks.reading.missing import OUTPUT, ask, is_open, mark, missing_in, without_unset
+from dse.prediction.frameworks.reading.shell_changes import SIGNS, changed
 from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
 
 MOST_EXPANDED = 10_000_000
@@ -22,7 +23,11 @@ readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 _BLANKS = re.compile(r"[ \t\n\r]+")
 _JOINTS = re.compile(r"\|\||&&|\$?\(|[|;&\n]")
+_BACKQUOTED = re.compile(r"`([^`]*)`")
+_READ = re.compile(r"(?<![<\w])<(?![<(])|2>&1|2>\s*/dev/null")
+"""Redirections that write nothing."""
 _QUOTED = re.compile(r"""("[^"\n]*")|'[^'\n]*'""")
+_SIGN_OF_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?|\$(?=\()", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 
 
@@ -123,6 +128,8 @@ class Variables:
         value = self._value(part)
         is_set = value is not None and (part.change[:1] != ":" or value not in ("", [], [""]))
         kind = part.change[-1:]
+        if part.before == "#":
+            return [self._length(value, part)]
         if kind == "+":
             return [self.text(part.word)] if is_set else [""]
         if kind in ("-", "=") and not is_set:
@@ -134,13 +141,54 @@ class Variables:
             is_list = part.text in "@*" or part.item in ("@", "*")
             is_own = self.is_function and part.text.isdigit()
             return [] if is_list else [""] if is_own else [mark(part.text)]
+        if part.change in SIGNS:
+            value = self._changed(value, part)
         if isinstance(value, str):
             return [value]
         is_joined = part.is_quoted and "*" in (part.item, part.text)
         return [" ".join(value)] if is_joined else list(value)
 
+    def _length(self, value: str | list[str] | None, part: Part) -> str:
+        """How many items an array has, or characters a text; those of an open value are asked for."""
+        is_list = part.item in ("@", "*") or part.text in ("@", "*")
+        items = value or [] if is_list else [value] if isinstance(value, str) else []
+        if any(map(missing_in, items)) or (value is None and not part.text.isdigit()):
+            return mark(f"#{part.text}", is_computed=True)
+        return str(len(items) if is_list else sum(map(len, items)))
+
+    def _changed(self, value: str | list[str], part: Part) -> str | list[str]:
+        """A value without a part of it, or with another one; open values stay open."""
+        place = f"{self.where}: line {part.line}"
+        operand = self.text(part.word)
+        if part.change == ":" and isinstance(value, list):
+            start, _, count = (text.strip() for text in operand.partition(":"))
+            first = self._index(start, part)
+            first = max(0, first - 1) if part.text in ("@", "*") else first
+            return value[first:][: self._index(count, part) if count else None]
+        items = [value] if isinstance(value, str) else value
+        found = [
+            mark(missing_in(item), is_computed=True)
+            if missing_in(item + operand)
+            else changed(item, part.change, operand, lambda text: self._index(text, part), place)
+            for item in items
+        ]
+        return found[0] if isinstance(value, str) else found
+
+    def _index(self, text: str, part: Part) -> int:
+        """The number of an expression in brackets, or of a place."""
+        plain = _SIGN_OF_NAME.sub(r"\1", text)
+        return calculated(plain, lambda name: self._known(name, part), f"{self.where}: line {part.line}")
+
+    def _known(self, name: str, part: Part) -> int:
+        (value,) = self._variable(Part("variable", name, True, part.line))[:1] or [""]
+        return self.number(value or "0", part.line)
+
     def _value(self, part: Part) -> str | list[str] | None:
         name = part.text
+        if part.before == "!":
+            name = without_unset(self.text((part._replace(before="", change="", word=()),)))
+            if missing_in(name) or not name.isidentifier():
+                raise ask(name or mark(part.text), f"{self.where}: line {part.line}", f"${{!{part.text}}}")
         if name in ("@", "*", "#") or name.isdigit():
             self.uses_arguments = True
             if name == "#":
@@ -157,9 +205,9 @@ class Variables:
         if value is None or part.item in ("@", "*"):
             return [value] if isinstance(value, str) else value
         if isinstance(value, str):
-            return value if part.item in ("", "0") else None
-        place = int(part.item or 0)
-        return value[place] if place < len(value) else None
+            return value if not part.item or self._index(part.item, part) == 0 else None
+        place = self._index(part.item, part) if part.item else 0
+        return value[place] if -len(value) <= place < len(value) else None
 
     def _calculated(self, part: Part) -> str:
         text, place = self.text(part.word), f"{self.where}: line {part.line}"
@@ -179,7 +227,11 @@ class Variables:
 
 def _check_command(part: Part, place: str) -> None:
     """Let pass what only looks up a name or a date: it is not run either, and its value stays open."""
-    unquoted = _QUOTED.sub(lambda quoted: quoted[1] or "''", part.text)
+    source = part.text
+    for inner in _BACKQUOTED.findall(source):
+        _check_command(part._replace(text=inner), place)
+    source = _READ.sub(" ", _BACKQUOTED.sub("''", source))
+    unquoted = _QUOTED.sub(lambda quoted: quoted[1] or "''", source)
     first = [piece.split()[:1] for piece in _JOINTS.split(unquoted)]
     names = {words[0].strip("\"'") for words in first if words and words[0] not in (")", '")"', '"')}
     if not names <= _HARMLESS or any(sign in unquoted for sign in "<>`"):

@@ -146,6 +146,60 @@ def test_given_values_stand_for_the_environment_and_for_what_commands_would_say(
     )
 
 
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("i=0; while [ $i -lt 3 ]; do i=$((i + 1)); done; torchrun $i", ["3"]),
+        ("i=0; until [[ $i -ge 3 ]]\ndo i=$((i+1)); done > log 2>&1; torchrun $i", ["3"]),
+        ("for ((i=1; i<8; i*=2)); do X+=$i; done; torchrun $X", ["124"]),
+        ("i=0; for ((;;)); do ((i++)); if [ $i -eq 2 ]; then continue; fi; X+=$i\n"
+         "if ((i > 3)); then break; fi; done; torchrun $X", ["134"]),
+        ("for i in 1 2 3; do for j in 1 2; do break; done; X+=$i$j; done; torchrun $X", ["112131"]),
+        ("A=1; (A=2; export A; exit 1); torchrun $A", ["1"]),
+        ("f() { while true; do return; done; }; f; torchrun 5", ["5"]),
+        ("while getopts 'a:' x; do A=$OPTARG; done; torchrun ${A:-4}", ["4"]),
+        ("if [[ -v A ]]; then torchrun 1; else torchrun 2; fi", ["2"]),
+        ("M=llama-8b; if [[ $M == llama* && $M != *70b ]]; then torchrun 1; fi", ["1"]),
+        ("M=llama-8b; if [[ $M == 'llama*' ]]; then torchrun 1; fi; torchrun 2", ["2"]),
+    ],
+)  # fmt: skip
+def test_loops_and_subshells_run_as_in_bash(script: str, expected: list[str]) -> None:
+    assert words(script) == expected
+
+
+def test_a_loop_over_arguments_takes_them_off() -> None:
+    script = "while [[ $# -gt 0 ]]; do case $1 in --tp) T=$2; shift 2;; *) exit 1;; esac; done\ntorchrun $T"
+    assert read_script(script, "a.sh", {}, ["--tp", "8"]).commands[0].words == ("torchrun", "8")
+    assert words(script.replace("$T", "${T:-1}")) == ["1"]
+
+
+CHANGES = {
+    "${#A[@]} ${#X} ${A[$I]} ${A[-1]} ${A[$((I-1))]} ${A[@]:1:2}": "4 10 n3 n4 n2 n2 n3",
+    "${X%%.*} ${X%.*} ${X#*.} ${X##*.} ${X%z}": "a a.b.tar b.tar.GZ GZ a.b.tar.GZ",
+    "${X//./_} ${X/./_} ${X/%GZ/zip} ${X/#a/c} ${X//.}": (
+        "a_b_tar_GZ a_b.tar.GZ a.b.tar.zip c.b.tar.GZ abtarGZ"
+    ),
+    "${X,,} ${X^^} ${X:2:3} ${X: -2} ${!N}": "a.b.tar.gz A.B.TAR.GZ b.t GZ a.b.tar.GZ",
+    "$'x y' ${T//_}": "x y 350000000",
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+def test_values_are_changed_as_in_bash(changes: str, tmp_path: Path) -> None:
+    begin = "A=(n1 n2 n3 n4); X=a.b.tar.GZ; I=2; N=X; T=350_000_000\n"
+    shell = subprocess.run(
+        ["bash", "-c", f"{begin}echo {changes}"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert " ".join(words(f"{begin}torchrun {changes}")) == shell.stdout.strip() == CHANGES[changes]
+
+
+def test_commands_behind_wrappers_are_read() -> None:
+    script = "#SBATCH --nodes=2\n[ -z $SLURM_JOB_ID ] && sbatch $0\nX=`wc -l < $HOSTS`\n"
+    script += 'for ((i=0; i<2; i++)); do ssh -q node$i "cd x && numactl -N 0 torchrun --a $i"; done\n'
+    commands = [command.words for command in read_script(script, "a.sh").commands]
+    assert commands == [("numactl", "-N", "0", "torchrun", "--a", str(i)) for i in range(2)]
+
+
 def test_a_case_runs_what_stands_behind_the_first_pattern_that_fits() -> None:
     script = """case "$A" in
       1|2) X=few;;  # some
@@ -187,8 +241,11 @@ def test_what_is_passed_over_is_noted() -> None:
         ("A=1\ncurl http://x\n", "a.sh: line 2: curl is no command that is read; "),
         ("torchrn x.py\n",
          "a.sh: line 1: torchrn is no command that is read; did you mean 'torchrun'? Allowed are "),
-        ("A=1\n\nfor ((i=0; i<2; i++)); do torchrun $i; done", "a.sh: line 3: this for is not read"),
-        ("while true; do :; done", "line 1: 'while' is not read"),
+        ("A=1\n\nfor ((i=0; i<2)); do torchrun $i; done", "a.sh: line 3: this for is not read"),
+        ("while true; do :; done", "a.sh: runs through more than 100000 statements"),
+        ("while true; do torchrun a", "line 1: a block has no end; close it with done"),
+        ("for ((;;)); do break 2; done", "line 1: break is read for one loop only"),
+        ("while [ $A -gt 1 ]; do :; done", "line 1: a comparison of numbers needs A, which has no value"),
         ("case $A in [xy]) ;; esac", "line 1: this pattern is not read; write texts with * and ?"),
         ("case a in a) torchrun;", "line 1: a block has no end; close it with ;; or esac"),
         ("case `date` in a) ;; esac", "line 1: a case is what a command writes, and none is run"),
@@ -200,16 +257,16 @@ def test_what_is_passed_over_is_noted() -> None:
         ("(( 1 ) )", "line 1: (( has no end; close it with ))"),
         ("(( A & 1 ))", "line 1: $((A & 1)) is not read; allowed are whole numbers"),
         ("(( $A > 1 ))", "line 1: a comparison of numbers needs A, which has no value; write set=A=VALUE"),
-        ("(cd x; torchrun a)", "line 1: '(' is not read"),
+        ("(cd x; torchrun a", "line 1: a block has no end; close it with )"),
         ("bash <<EOF\nx\nEOF\n", "line 1: '<<' gives a command its input"),
         ("cat <<EOF\n`x`\nEOF\n", "line 1: ` in a text behind << would run a command"),
         ("cat <<EOF\nx\n", "line 1: << has no end; close it with the line EOF"),
         ("diff <(ls) x", "line 1: <(...) runs a command, which is never done"),
-        ("A=1\ntorchrun $'a'", "line 2: $' is not read"),
         ("torchrun 'a\nb", "line 1: ' has no end"),
         ('torchrun "a', 'line 1: " has no end'),
         ("torchrun ${A", "line 1: '${A' is not read; allowed are $NAME"),
-        ("torchrun ${A%.*}", "line 1: '${A%.*}' is not read; allowed are $NAME"),
+        ("A=b\ntorchrun ${A%*-*}", "line 2: *-* is no pattern that is read; it has at most one *"),
+        ("torchrun ${A@Q}", "line 1: '${A@Q}' is not read; allowed are $NAME"),
         ("torchrun $((1+", "line 1: $( has no end"),
         ("torchrun $((2**3))", "line 1: $((2**3)) is not read; allowed are whole numbers"),
         ("torchrun $((1/0))", "line 1: $((1/0)) divides by zero"),
@@ -220,7 +277,7 @@ def test_what_is_passed_over_is_noted() -> None:
         ("fi", "line 1: 'fi' has no if before it"),
         ("if ; then A=1; fi", "line 1: a condition is missing before then"),
         ("[[ a =~ b ]] && A=1", "line 1: this condition is not read; allowed are texts with =="),
-        ("[[ a == b* ]] && A=1", "line 1: patterns are not compared"),
+        ("[[ a -gt b* ]] && A=1", "line 1: this condition is not read"),
         ("[ -t x ] && A=1", "line 1: this condition is not read"),
         ("for i in $1; do torchrun; ", "line 1: a block has no end; close it with done"),
         ("for i in a b\ndo read X <<< $i; done", "line 2: read is no command that is read"),
@@ -249,7 +306,7 @@ def test_what_is_outside_the_subset_is_refused_with_its_line(script: str, messag
 
 def test_sourced_files_of_the_folder_are_read_as_data(tmp_path: Path) -> None:
     (tmp_path / "config.sh").write_text('TP=4\nOPTIONS="--tp $TP"\nexport A=1\n')
-    (tmp_path / "activate").write_text("f() { while x; do :; done; }\n")
+    (tmp_path / "activate").write_text("f() { select x; do :; done; }\n")
     script = ". `pwd`/config.sh\nsource venv/bin/activate\nsource /etc/no\ntorchrun $OPTIONS\n"
     found = read_script(script, "a.sh", folder=tmp_path)
     assert found.commands[0].words == ("torchrun", "--tp", "4")
