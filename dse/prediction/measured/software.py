@@ -10,7 +10,7 @@ from dse.prediction.measured.rows import MeasuredRow
 _SOURCES = (
     (r"vtrain|deepspeed|sc21-tab2", "megatron-deepspeed", False),
     (r"mosaic|foundry|\bmpt", "llm-foundry", True),
-    (r"titan", "torchtitan", True),
+    (r"titan|accelerate", "torchtitan", True),
     (r"nanotron", "nanotron", True),
     (r"maxtext|tpu-recipes", "maxtext", True),
     (r"megatron-?bridge", "megatron-bridge", True),

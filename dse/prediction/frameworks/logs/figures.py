@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from dse.base.errors import InputError
 from dse.base.settings.checks import check_choice
 from dse.base.texts import counted
 from dse.prediction.frameworks.logs.kinds import (
+    accelerate,
     deepspeed,
     maxtext,
     megatron_bridge,
@@ -22,13 +24,16 @@ from dse.prediction.frameworks.logs.kinds import (
 from dse.prediction.frameworks.logs.lines import log_lines
 from dse.prediction.frameworks.logs.reader import Reader, Reading
 
-_MODULES = (megatron_bridge, nemo, torchtitan, maxtext, megatron_lm, deepspeed)
+_MODULES = (megatron_bridge, nemo, torchtitan, maxtext, megatron_lm, deepspeed, accelerate)
 READERS = {module.READER.framework: module.READER for module in _MODULES}
 """Readers by framework; of two that find as good lines in a log, the first is taken."""
 
 WARM_UP = 2
 """Steps at a start that are left out of more than `FEW`: they compile, tune kernels and fill caches."""
 FEW = 3
+_MOST_LATE = 1000
+"""Lines that a rank may come behind another one."""
+_WRITER = re.compile(r"\s{0,9}(?:\[(?:rank|default)?[\d,]{1,15}\](?:<\w{3,9}>)?:|\d{1,6}: )", re.ASCII)
 
 
 class Spread(NamedTuple):
@@ -70,12 +75,13 @@ class _Found:
     memory_gib: dict[str, float] = field(default_factory=dict)
     batch: int | None = None
     skipped: int = 0
+    writers: dict[str, int] = field(default_factory=dict)
 
     @property
     def rank(self) -> int:
         return min(self.by_rank)
 
-    def add(self, one: Reading) -> None:
+    def add(self, one: Reading, writer: str = "") -> None:
         self.batch = one.batch or self.batch
         for name, value in (("allocated", one.allocated_gib), ("reserved", one.reserved_gib)):
             if value is not None:
@@ -83,10 +89,22 @@ class _Found:
         if not one.is_step:
             return
         steps = self.by_rank.setdefault(one.rank, [])
-        if steps and one.step is not None and steps[-1].step == one.step:  # another rank writes the same step
-            steps[-1] = max(steps[-1], one, key=_slowness)
-        else:
+        same = self._same(steps, one.step, writer)
+        if same is None:
             steps.append(one)
+        else:  # another rank writes the same step
+            steps[same] = max(steps[same], one, key=_slowness)
+
+    def _same(self, steps: Sequence[Reading], step: int | None, writer: str) -> int | None:
+        """The place of a step that another rank has written, also if that is further by now."""
+        if step is None:
+            return None
+        starts_again = self.writers.get(writer, -1) >= step
+        if starts_again:
+            self.writers.clear()
+        self.writers[writer] = step
+        most = _MOST_LATE if writer and not starts_again else 1
+        return next((at for at in range(len(steps) - 1, -1, -1)[:most] if steps[at].step == step), None)
 
 
 def read_log(path: Path, framework: str = "") -> LogFigures:
@@ -102,7 +120,7 @@ def read_log(path: Path, framework: str = "") -> LogFigures:
     marks = [(mark, reader) for reader in readers for mark in reader.marks]
     for line in log_lines(path):
         for reader in {id(reader): reader for mark, reader in marks if mark in line}.values():
-            _add(found[reader.framework], reader, line)
+            _add(found[reader.framework], reader, line, _writer(line))
     timed = [name for name, one in found.items() if one.by_rank]
     if not timed:
         skipped = max(one.skipped for one in found.values())
@@ -113,14 +131,20 @@ def read_log(path: Path, framework: str = "") -> LogFigures:
     return _figures(path, READERS[name], found[name], found)
 
 
-def _add(found: _Found, reader: Reader, line: str) -> None:
+def _writer(line: str) -> str:
+    """The rank that a launcher names at the begin of a line; empty where it names none."""
+    named = _WRITER.match(line)
+    return named[0] if named else ""
+
+
+def _add(found: _Found, reader: Reader, line: str, writer: str) -> None:
     try:
         one = reader.read(line)
     except ValueError:
         found.skipped += 1
         return
     if one is not None:
-        found.add(one)
+        found.add(one, writer)
 
 
 def _figures(path: Path, reader: Reader, own: _Found, found: dict[str, _Found]) -> LogFigures:

@@ -30,7 +30,7 @@ def read(tmp_path: Path, text: str | bytes, framework: str = "") -> LogFigures:
 
 
 def test_every_reader_has_a_log_here() -> None:
-    assert set(LOGS) == set(READERS)
+    assert {*LOGS, "accelerate"} == set(READERS)  # a Trainer writes no line of a step
 
 
 @pytest.mark.parametrize("framework", sorted(LOGS))
@@ -41,6 +41,35 @@ def test_a_log_is_of_the_framework_whose_lines_it_has(tmp_path: Path, framework:
         f"{found.path}: 2 steps left out, the first 2 of each start: they compile and warm up",
     )
     assert read(tmp_path, LOGS[framework], framework) == found
+
+
+@pytest.mark.parametrize("samples", ["42.67", "'42.67'"])
+def test_a_trainer_tells_the_average_of_its_run(tmp_path: Path, samples: str) -> None:
+    log = "{'loss': 1.2, 'epoch': 0.1}\n 10%|# | 10/100 [00:30<04:30,  3.00s/it]\n"
+    log += f"{{'train_runtime': 300.0, 'train_samples_per_second': {samples}, 'train_loss': 0.9}}\n"
+    found = read(tmp_path, log)
+    assert (found.framework, found.steps, found.samples_s) == ("accelerate", 1, (42.67, 42.67, 42.67))
+    assert found.notes[0].endswith("has only averages since the start, of which the last counts")
+
+
+def test_seconds_and_words_of_older_releases_are_read(tmp_path: Path) -> None:
+    bloom = "[default7]: iteration  {}/ 99 | elapsed time per iteration (s): 105.2 | TFLOPs: 149.02 |\n"
+    found = read(tmp_path, "".join(bloom.format(step) for step in range(1, 9)))
+    assert (found.framework, found.steps, found.seconds) == ("megatron-lm", 6, (105.2, 105.2, 105.2))
+    assert found.tflops_gpu == (149.02, 149.02, 149.02)
+    titan = "".join(f"[rank0]:step: {step}  loss: 9.1  wps: 2,340  mfu: 30.1%\n" for step in range(1, 9))
+    assert read(tmp_path, titan).tokens_s_gpu == (2340, 2340, 2340)
+
+
+def test_ranks_that_write_a_step_late_start_no_new_run(tmp_path: Path) -> None:
+    order = [(0, 1), (1, 1), (0, 2), (2, 1), (1, 2), (0, 3), (2, 2), (1, 3), (2, 3)]
+    order += [(0, step) for step in range(4, 9)] + [(1, 4), (2, 8)]
+    line = "[rank{}]:[titan] step: {}  loss: 9.1  memory: 38.02GiB(40.02%)  tps: {}\n"
+    log = "".join(line.format(rank, step, 7000 + step - rank) for rank, step in order)
+    found = read(tmp_path, log)
+    assert (found.steps, found.left_out, found.tokens_s_gpu) == (6, 2, (7005.5, 7001.0, 7007.0))
+    again = read(tmp_path, log + "".join(line.format(rank, 5, 7000) for rank in (2, 0, 1)))
+    assert (again.steps, again.left_out) == (7, 2)
 
 
 @pytest.mark.parametrize("framework", ["megatron-lm", "megatron-bridge", "maxtext", "nemo"])

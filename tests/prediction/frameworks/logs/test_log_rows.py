@@ -123,7 +123,7 @@ def test_the_source_of_a_log_names_its_framework() -> None:
     """For the predictor: DeepSpeed is Megatron's, and only notes tell what reduces gradients early."""
     shape = {**JOB, "id": "a", "iter_s": 1.0}
     for name in READERS:
-        framework = "megatron-deepspeed" if name == "deepspeed" else name
+        framework = {"deepspeed": "megatron-deepspeed", "accelerate": "torchtitan"}.get(name, name)
         assert framework_of(MeasuredRow(**shape, source=name))[0] == framework
     assert framework_of(MeasuredRow(**shape, source="megatron-lm")) == ("megatron-lm", False)
     early = MeasuredRow(**shape, source="megatron-lm", notes="overlap-grad-reduce")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dse.prediction.frameworks.logs.reader import Reader, Reading, count, figure, pattern
 
 _STEP = pattern(r"\biteration\s+(\d{1,12})\s*/")
-_MILLISECONDS = pattern(r"elapsed time per iteration \(ms\): *#")
-_TFLOPS = pattern(r"throughput per GPU \(TFLOP/s/GPU\): *#")
+_SECONDS = pattern(r"elapsed time per iteration \(m?s\): *#")
+_TFLOPS = pattern(r"(?:throughput per GPU \(TFLOP/s/GPU\)|\bTFLOPs|\bapprox flops per GPU): *#")
 _BATCH = pattern(r"global batch size: *(\d{1,12})")
 _ALLOCATED = pattern(r"max allocated: *#")
 _RESERVED = pattern(r"max reserved: *#")
@@ -15,11 +15,11 @@ _MB_PER_GIB = 1024.0  # Megatron divides bytes by 2^20
 
 def read(line: str) -> Reading | None:
     """Return the figures of a line."""
-    milliseconds = figure(_MILLISECONDS, line)
-    if milliseconds is not None:
+    time = figure(_SECONDS, line)
+    if time is not None:
         return Reading(
             step=count(_STEP, line),
-            seconds=milliseconds / 1000,
+            seconds=time if "iteration (s)" in line else time / 1000,
             tflops_gpu=figure(_TFLOPS, line),
             batch=count(_BATCH, line),
         )

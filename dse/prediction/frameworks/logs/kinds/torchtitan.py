@@ -5,7 +5,7 @@ from __future__ import annotations
 from dse.prediction.frameworks.logs.reader import Reader, Reading, count, figure, pattern
 
 _STEP = pattern(r"\bstep: *(\d{1,12})\b")
-_TOKENS = pattern(r"\btps: *#")
+_TOKENS = pattern(r"\b[tw]ps: *#")  # words until 2025
 _TFLOPS = pattern(r"\btflops: *#")
 _MEMORY = pattern(r"\bmemory: *#GiB")
 
@@ -19,4 +19,4 @@ def _read(line: str) -> Reading | None:
     return Reading(step=step, tokens_s_gpu=tokens, tflops_gpu=tflops, reserved_gib=memory)
 
 
-READER = Reader("torchtitan", ("tps:",), _read, memory="reserved")
+READER = Reader("torchtitan", ("tps:", "wps:"), _read, memory="reserved")
