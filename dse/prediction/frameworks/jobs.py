@@ -20,6 +20,7 @@ from dse.prediction.frameworks.writing.ranks import degrees_of, order_on_nodes
 from dse.prediction.steps.plan import Plan
 
 # The facts that rules ask of a model, by its key.
+_ALWAYS_MEANT = ("seq_len", "batch_size", "lora")
 _FACTS_OF_MODEL = {
     "num_layers": "layers",
     "d_model": "hidden",
@@ -173,7 +174,7 @@ def _stated_model(meant: Mapping[str, Any], known: Mapping[str, Any], stated: Fa
     sizes = {key: stated[fact] for key, fact in _FACTS_OF_MODEL.items() if fact in stated}
     if "vocab" in stated:
         sizes |= {"input_dim": stated["vocab"], "output_dim": stated["vocab"]}
-    return {**sizes, **{key: value for key, value in meant.items() if key in ("seq_len", "batch_size")}}
+    return {**sizes, **{key: value for key, value in meant.items() if key in _ALWAYS_MEANT}}
 
 
 def _breach(dialect: Dialect, rule: Rule, nearest: Mapping[str, tuple[Any, ...]], facts: Facts) -> Breach:
@@ -183,7 +184,8 @@ def _breach(dialect: Dialect, rule: Rule, nearest: Mapping[str, tuple[Any, ...]]
 
 
 def _of_others(kept: Mapping[str, Any], dialect: Dialect) -> list[str]:
-    return [f"{key} is not modelled" for key in kept if key in dialect.table.matters]
+    matters = dialect.table.matters
+    return [f"{key} is not modelled" for key, value in kept.items() if key in matters and value is not False]
 
 
 @dataclass(frozen=True)

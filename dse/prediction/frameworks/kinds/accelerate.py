@@ -11,6 +11,7 @@ from dse.prediction.frameworks.dialect import Dialect, Rendered
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job, Lack, Meaning
 from dse.prediction.frameworks.kinds.accelerate_plans import STRATEGIES, plan_facts, plan_values
+from dse.prediction.frameworks.kinds.adapters import adapters_of
 from dse.prediction.frameworks.kinds.known_keys import TOP, facts_of_unknown
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.writing.script import Blank
@@ -70,7 +71,8 @@ class Accelerate(Dialect):
         assumed: list[str] = []
         plan = plan_values(facts, assumed)
         model = {"seq_len": facts.get("seq"), "batch_size": facts.get("gbs")}
-        return Meaning(plan, {key: value for key, value in model.items() if value}, tuple(assumed))
+        known = {key: value for key, value in model.items() if value} | adapters_of(facts, assumed)
+        return Meaning(plan, known, tuple(assumed))
 
     def facts_of(self, job: Job, lacks: list[Lack]) -> dict[str, Any]:
         """See `Dialect.facts_of`."""

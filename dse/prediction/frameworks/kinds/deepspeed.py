@@ -9,6 +9,7 @@ from typing import Any
 from dse.prediction.frameworks.dialect import Dialect, Rendered
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.kinds.adapters import adapters_of
 from dse.prediction.frameworks.kinds.deepspeed_plans import SHARDED, plan_facts, plan_values
 from dse.prediction.frameworks.kinds.known_keys import TOP, facts_of_unknown
 from dse.prediction.frameworks.rules import Facts
@@ -95,7 +96,8 @@ class DeepSpeed(Dialect):
         assumed: list[str] = []
         plan = {"framework": self.constants[0], **plan_values(facts, assumed)}
         model = {"seq_len": facts.get("seq"), "batch_size": facts.get("gbs")}
-        return Meaning(plan, {key: value for key, value in model.items() if value}, tuple(assumed))
+        known = {key: value for key, value in model.items() if value} | adapters_of(facts, assumed)
+        return Meaning(plan, known, tuple(assumed))
 
     def facts_of(self, job: Job, lacks: list[Lack]) -> dict[str, Any]:
         """See `Dialect.facts_of`."""

@@ -14,11 +14,13 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import text_of
+from dse.prediction.frameworks.reading.files import data_of, text_of
+from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
+from dse.prediction.frameworks.reading.trainer_files import is_trainer, trainer_arguments
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
 _OTHER_PROGRAM = re.compile(r"pretrain_(?:bert|hybrid|ict|mamba|retro|t5|vision|vlm)[a-z_]*\.py$")
@@ -62,6 +64,9 @@ def document_of_command(
     launch.words = _with_environment(launch)
     if launch.npus is None:
         launch.npus = launch_npus(launch.environment)
+    file = _trainer_file(launch.words, folder) if framework in ("", "accelerate", "deepspeed") else None
+    if file is not None:
+        return _trainer(launch, framework or "accelerate", where, folder, [], file)
     framework = framework or detected(keys_of(launch), where, launch.program)
     notes: list[str] = []
     if framework == "megatron-lm":
@@ -182,9 +187,24 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
     return Document(settings, framework, model=model, npus=launch.npus, where=where, notes=tuple(notes))
 
 
-def _trainer(launch: Launch, framework: str, where: str, folder: Path, notes: list[str]) -> Document:
+def _trainer_file(words: list[str], folder: Path) -> Path | None:
+    """The file with arguments of a Trainer that a command names first, or behind --config."""
+    name = words[1] if words[:1] == ["--config"] and words[1:] else "".join(words[:1])
+    if not name.endswith((".yaml", ".yml", ".json")) or not is_file(_beside(name, folder)):
+        return None
+    path = _beside(name, folder)
+    return path if is_trainer(flattened(data_of(path), str(path))) else None
+
+
+def _trainer(
+    launch: Launch, framework: str, where: str, folder: Path, notes: list[str], file: Path | None = None
+) -> Document:
     """Arguments of a Trainer, options of accelerate, and the files that they name."""
-    settings = dict[str, Any]()
+    settings, of_file, words = dict[str, Any](), dict[str, Any](), launch.words
+    if file is not None:
+        settings, of_file = trainer_arguments(flattened(data_of(file), str(file)), str(file))
+        words = words[2 if words[0] == "--config" else 1 :]
+        words = [f"--{word}" if _OVERRIDE.match(word) else word for word in words]
     told = launch.options.get("accelerate", {})
     npus = launch.npus
     if "--config-file" in told:
@@ -204,7 +224,7 @@ def _trainer(launch: Launch, framework: str, where: str, folder: Path, notes: li
         if group or name in _ACCELERATE:
             settings |= trainer_settings([f"--{key}={value}"], where, notes)
     settings = {key.lstrip("-"): value for key, value in settings.items()}
-    arguments = trainer_settings(launch.words, where, notes)
+    arguments = of_file | trainer_settings(words, where, notes)
     found = trainer_document(settings, arguments, framework, where, folder)
     return replace(found, npus=npus or found.npus, notes=(*notes, *found.notes))
 

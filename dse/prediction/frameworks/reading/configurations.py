@@ -10,11 +10,21 @@ from dse.base.errors import InputError
 from dse.base.files import is_file
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.reading.detection import FRAMEWORKS, checked_framework, detected
+from dse.prediction.frameworks.reading.detection import (
+    FRAMEWORKS,
+    checked_framework,
+    detected,
+    refuse_others,
+)
 from dse.prediction.frameworks.reading.files import data_of
 from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
+from dse.prediction.frameworks.reading.trainer_files import (
+    is_trainer,
+    trainer_arguments,
+    with_checkpointing,
+)
 
 _RECORD = frozenset({"framework", "flags"})
 _DESCENDANTS = {"megatron-deepspeed": "megatron-lm"}
@@ -45,6 +55,9 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
     if framework in ("", "megatron-bridge") and is_nemo(settings):
         framework = "megatron-bridge"
         settings, npus = from_nemo(settings, notes)
+    if framework in ("", "accelerate", "deepspeed") and is_trainer(settings):
+        options, arguments = trainer_arguments(settings, where)
+        return trainer_document(options, arguments, framework or "accelerate", where, path.parent)
     if not framework:
         framework = _detected(settings, where, suffix)
     if framework == "megatron-lm":
@@ -88,6 +101,7 @@ def _record(data: Mapping[str, Any], framework: str, where: str) -> Document:
 def _detected(settings: Mapping[str, Any], where: str, suffix: str) -> str:
     if suffix == ".toml":
         return detected(settings, where, among=("torchtitan",), least=_LEAST_KNOWN)
+    refuse_others(settings, where)
     destinations = {option.destination for option in megatron_options().values()}
     leaves = [key.rpartition(".")[2] for key in settings]
     try:
@@ -156,6 +170,7 @@ def trainer_document(
     Raises:
         InputError: a file cannot be read.
     """
+    arguments = with_checkpointing(arguments)
     files = [arguments.get(key) for key in ("--deepspeed", "--deepspeed_config")]
     file = next((name for name in files if isinstance(name, str)), None) or settings.get(
         "deepspeed_config.deepspeed_config_file"

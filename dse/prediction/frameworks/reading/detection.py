@@ -46,6 +46,15 @@ _KEYS: Mapping[str, re.Pattern[str]] = {
         r"--parallelism_config\w*|--do_train|--warmup_steps"
     ),
 }
+_OTHERS: Mapping[str, re.Pattern[str]] = {
+    "GPT-NeoX": re.compile(r"(?:pipe|model)[-_]parallel[-_]size|gpt[-_]j[-_]residual"),
+    "LitGPT": re.compile(r"train\.(?:max_tokens|max_seq_length|tie_embeddings)"),
+    "torchtune": re.compile(r"model\._component_"),
+    "LLM Foundry": re.compile(r"device_train_microbatch_size"),
+    "nanotron": re.compile(r"parallelism\.pp_engine|tokens\.micro_batch_size"),
+    "verl": re.compile(r"actor_rollout_ref\.[\w.]+"),
+}
+"""Keys by which files of frameworks that are not read are known."""
 _STYLES: Mapping[str, re.Pattern[str]] = {
     "megatron-lm": re.compile(r"--[a-z0-9]+(?:-[a-z0-9]+)+"),
     "accelerate": re.compile(r"--[a-z0-9]+(?:_[a-z0-9]+)+"),
@@ -93,6 +102,7 @@ def detected(
         InputError: none knows any, or two know as many; lists them.
     """
     keys = list(keys)
+    refuse_others(keys, where)
     among = [name for name in FRAMEWORKS if name in among]
     scores = {name: float(sum(_knows(name, key) for key in keys)) for name in among}
     for name, style in _STYLES.items():
@@ -114,6 +124,20 @@ def detected(
             f"{', '.join(FRAMEWORKS)}"
         )
     return first[0]
+
+
+def refuse_others(keys: Iterable[str], where: str) -> None:
+    """Refuse keys of a framework that is not read.
+
+    Raises:
+        InputError: one of them is; names the framework and the key.
+    """
+    for name, form in _OTHERS.items():
+        if key := next((key for key in keys if form.fullmatch(key[:200])), ""):
+            raise InputError(
+                f"{where}: is of {name}, as {key} says, which is not read; write the job as one of "
+                f"{', '.join(FRAMEWORKS)}"
+            )
 
 
 def _knows(framework: str, key: str) -> bool:

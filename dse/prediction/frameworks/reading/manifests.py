@@ -12,6 +12,7 @@ from dse.base.plain_data import yaml_data
 from dse.prediction.frameworks.reading.launchers import is_launched
 
 _MANIFEST = re.compile(r"^apiVersion:", re.MULTILINE)
+_SKYPILOT = re.compile(r"^resources:.*^run:", re.MULTILINE | re.DOTALL)
 _BREAK = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)", re.ASCII)
 """A variable of the container in its command and its arguments: Kubernetes fills it in."""
@@ -38,6 +39,8 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     Raises:
         InputError: the YAML is malformed, or no container has a command.
     """
+    if _SKYPILOT.search(text) and not _MANIFEST.search(text):
+        return _of_skypilot(dict(_items(_data(text, where))))
     if not _MANIFEST.search(text):
         return None
     parts = list(_parts(text))
@@ -62,6 +65,28 @@ def read_manifest(text: str, where: str) -> Manifest | None:
     words = [_REFERENCE.sub(lambda found: environment.get(found[1], found[0]), word) for word in words]
     name = next((last for word in words if (last := word.rpartition("/")[2]) in scripts), "")
     return Manifest(scripts[name] if name else shlex.join(words), name or "command", environment)
+
+
+def _of_skypilot(task: Mapping[str, Any]) -> Manifest | None:
+    """A task of SkyPilot: what it runs on each node, with the variables that it gets."""
+    script = task.get("run")
+    if not isinstance(script, str):
+        return None
+    found = {str(name): str(value) for name, value in _items(task.get("envs")) if value is not None}
+    nodes = _count(task.get("num_nodes", 1))
+    kinds = dict(_items(task.get("resources"))).get("accelerators")
+    named = (
+        kinds if isinstance(kinds, str) else next(iter([*_list(kinds), *map(":".join, _counts(kinds))]), "")
+    )
+    gpus = _count(str(named).partition(":")[2] or 1) if named else None
+    found |= {} if nodes is None else {"SKYPILOT_NUM_NODES": str(nodes)}
+    found |= {} if gpus is None else {"SKYPILOT_NUM_GPUS_PER_NODE": str(gpus)}
+    return Manifest(script, "run", found)
+
+
+def _counts(kinds: Any) -> Iterator[tuple[str, str]]:
+    for kind, count in _items(kinds):
+        yield str(kind), str(count)
 
 
 def _parts(text: str) -> Iterator[str]:

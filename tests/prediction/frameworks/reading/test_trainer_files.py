@@ -1,0 +1,130 @@
+"""Files with arguments of a Trainer, its adapters, tasks of SkyPilot, and files that are not read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.jobs import read_job
+from dse.prediction.frameworks.reading import read_document
+
+FACTORY = {
+    "model_name_or_path": "meta-llama/Meta-Llama-3-8B", "stage": "sft", "finetuning_type": "full",
+    "deepspeed": "ds.json", "cutoff_len": 2048, "per_device_train_batch_size": 2,
+    "gradient_accumulation_steps": 4, "bf16": True, "learning_rate": 1.0e-5,
+}  # fmt: skip
+AXOLOTL = {
+    "base_model": "NousResearch/Llama-2-7b-hf", "sequence_len": 4096, "micro_batch_size": 1, "bf16": "auto",
+    "gradient_accumulation_steps": 4, "gradient_checkpointing": True, "fsdp": ["full_shard", "auto_wrap"],
+    "fsdp_config": {"fsdp_offload_params": False, "sharding_strategy": "SHARD_GRAD_OP"},
+}  # fmt: skip
+
+
+def _written(folder: Path, name: str, values: object) -> str:
+    path = folder / name
+    path.write_text(values if isinstance(values, str) else json.dumps(values))
+    return str(path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    stage = {
+        "zero_optimization": {"stage": 3},
+        "train_micro_batch_size_per_gpu": "auto",
+        "bf16": {"enabled": "auto"},
+    }
+    _written(tmp_path, "ds.json", stage)
+    return tmp_path
+
+
+def test_a_file_of_llama_factory_is_its_arguments(folder: Path) -> None:
+    reading = read_job(read_document([_written(folder, "a.yaml", FACTORY)]), "llama3_8b", batch=64)
+    document = reading.document
+    assert (document.framework, document.settings["zero_optimization.stage"]) == ("deepspeed", 3)
+    assert document.settings["train_micro_batch_size_per_gpu"] == 2
+    assert document.settings["--gradient_checkpointing"] is True
+
+
+def test_a_command_changes_what_its_file_says(folder: Path) -> None:
+    _written(folder, "a.yaml", FACTORY)
+    line = "FORCE_TORCHRUN=1 llamafactory-cli train a.yaml per_device_train_batch_size=8 deepspeed=null\n"
+    line += "accelerate launch --num_processes 8 -m axolotl.cli.train b.yml --per_device_train_batch_size 2\n"
+    document = read_document([_written(folder, "run.sh", line.splitlines()[0])])
+    assert document.framework == "accelerate"
+    assert document.settings["--per_device_train_batch_size"] == 8
+    _written(folder, "b.yml", AXOLOTL)
+    document = read_document([_written(folder, "run.sh", line.splitlines()[1])])
+    assert (document.framework, document.npus) == ("accelerate", 8)
+    assert document.settings["--per_device_train_batch_size"] == 2
+
+
+def test_a_file_of_axolotl_has_other_names(folder: Path) -> None:
+    reading = read_job(read_document([_written(folder, "b.yml", AXOLOTL), "num_processes=8"]), "llama3_8b")
+    assert reading.job is not None, (reading.broken, reading.no_job)
+    plan, model = reading.job.plan, reading.job.model
+    assert (plan.dp, plan.zero, plan.micro_batch, plan.recompute) == (8, 2, 1, "full")
+    assert (model.seq_len, model.batch_size) == (4096, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "adapters"),
+    [
+        ("--use_peft True --lora_r 16", (16, "qkv")),
+        ("--lora_r 4 --lora_target_modules q_proj o_proj", (4, "qkv+output")),
+        ("--finetuning_type lora --lora_rank 32", (32, "qkv+output+feed_forward")),
+        ("--use_lora --lora_target_modules all-linear", (8, "qkv+output+feed_forward")),
+        ("--use_peft False --lora_r 16", None),
+        ("--finetuning_type full --lora_rank 8", None),
+    ],
+)
+@pytest.mark.parametrize("more", ["--fsdp full_shard", "--deepspeed ds.json"])
+def test_adapters_are_trained_alone(
+    arguments: str, adapters: tuple[int, str] | None, more: str, folder: Path
+) -> None:
+    line = f"torchrun --nproc_per_node 8 t.py --per_device_train_batch_size 1 --max_length 2048 --bf16 {more}"
+    reading = read_job(read_document([_written(folder, "run.sh", f"{line} {arguments}")]), "llama3_8b")
+    assert reading.job is not None, (reading.broken, reading.no_job)
+    found = reading.job.model.lora
+    assert (found and (found.rank, found.targets)) == adapters
+
+
+def test_another_kind_of_training_is_not_predicted(folder: Path) -> None:
+    line = "torchrun --nproc_per_node 8 t.py --per_device_train_batch_size 1 --bf16 --finetuning_type freeze"
+    reading = read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
+    assert "training of freeze is not modelled" in reading.no_job
+
+
+def test_settings_of_deepspeed_within_a_file_are_asked_for_as_a_file(folder: Path) -> None:
+    inside = {**FACTORY, "deepspeed": {"zero_optimization": {"stage": 3}}}
+    with pytest.raises(InputError, match="deepspeed is written within it; name a file of DeepSpeed there"):
+        read_document([_written(folder, "a.yaml", inside)])
+
+
+@pytest.mark.parametrize("kinds", ["H100:8", "{H100: 8}", "[H100:8]"])
+def test_a_task_of_skypilot_has_its_nodes_and_gpus(kinds: str, tmp_path: Path) -> None:
+    task = f"resources:\n  accelerators: {kinds}\nnum_nodes: 2\nenvs: {{TP: 4}}\nrun: |\n  cd x\n"
+    task += "  torchrun --nnodes=$SKYPILOT_NUM_NODES --nproc_per_node=$SKYPILOT_NUM_GPUS_PER_NODE \\\n"
+    task += "    pretrain_gpt.py --tensor-model-parallel-size $TP --num-layers 32\n"
+    document = read_document([_written(tmp_path, "task.yaml", task)])
+    assert (document.npus, document.settings["--tensor-model-parallel-size"]) == (16, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({"pipe-parallel-size": 4, "zero_optimization": {"stage": 1}, "steps_per_print": 2}, "GPT-NeoX"),
+        ({"train": {"micro_batch_size": 4, "global_batch_size": 512, "max_tokens": 9}}, "LitGPT"),
+        ({"model": {"_component_": "torchtune.models.llama3_1.llama3_1_8b"}, "batch_size": 2}, "torchtune"),
+        ({"global_train_batch_size": 1024, "device_train_microbatch_size": 8}, "LLM Foundry"),
+        ({"parallelism": {"dp": 4, "tp": 4, "pp_engine": "1f1b"}}, "nanotron"),
+        ({"actor_rollout_ref": {"model": {"path": "x"}}}, "verl"),
+    ],
+)
+def test_files_of_other_frameworks_are_named_not_judged(values: object, name: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=rf"x.yaml: is of {name}, as .* says, which is not read; write the job"
+    ):
+        read_document([_written(tmp_path, "x.yaml", values)])
