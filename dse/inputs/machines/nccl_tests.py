@@ -14,12 +14,16 @@ from dse.inputs.machines.facts import accelerator_of_product
 
 OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
 _RANK = re.compile(
-    r"#\s{1,9}Rank\s{1,9}(?P<rank>\d{1,6})\s(?:.{0,40}?\bGroup\s{1,9}(?P<group>\d{1,6})\s)?.{0,400}?"
+    r"\s{0,9}#\s{1,9}Rank\s{1,9}(?P<rank>\d{1,6})\s(?:.{0,40}?\bGroup\s{1,9}(?P<group>\d{1,6})\s)?.{0,400}?"
     r"\son\s{1,9}(?P<host>\S{1,255})\s{1,9}device\s{1,9}\S{1,9}"
     r"(?:\s{1,9}\[\S{0,40}\](?P<product>.{0,100}))?"
 )
-_LABEL = re.compile(r"^(?:\[\d{1,9},\d{1,9}\]<std(?:out|err)>:|[ \t]{0,9}\d{1,6}:)[ \t]?", re.MULTILINE)
-"""The begin of lines that `mpirun --tag-output` and `srun --label` print."""
+_LABEL = re.compile(
+    r"^[ \t]{0,9}(?:\[(?:rank)?\d{1,9}(?:,\d{1,9})?\](?:<std(?:out|err)>)?:|\d{1,6}:|"
+    r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d))[ \t]?",
+    re.MULTILINE,
+)
+"""The begin of lines that `mpirun --tag-output`, `srun --label`, torchrun and `kubectl logs` print."""
 
 _NAME = re.compile(rf"(?<![a-z])(?P<name>{'|'.join(OPERATIONS)})_perf\b")
 _OTHER = re.compile(r"\b(?P<name>[a-z_]{2,20})_perf\b")
@@ -183,6 +187,12 @@ def _row(
         raise InputError(
             f"{path}, line {number}: '{excerpt(' '.join(cells))}' is not size, count, type, redop, root and "
             "then time, algbw and busbw, as nccl-tests print them"
+        )
+    wrong = cells[at + 3] if len(cells) > at + 3 else "0"
+    if wrong.isdecimal() and int(wrong) > 0:
+        raise InputError(
+            f"{path}, line {number}: {wrong} values of {excerpt(cells[0])} bytes are wrong (#wrong), so that "
+            "no time can be trusted; repair the links or NCCL, and run it again"
         )
     return size, time, algorithm, bus, cells[3] if at > 3 else "none"
 

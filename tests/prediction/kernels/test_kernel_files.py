@@ -119,6 +119,10 @@ def _older_release(line: str) -> str:
         lambda line: _older_release(line).replace("half  sum", "half"),
         lambda line: f"[1,0]<stdout>:{line}",
         lambda line: f" 0: {line}",
+        lambda line: f"   [1,0]<stdout>:{line}",
+        lambda line: f"[rank0]: {line}",
+        lambda line: f"2024-05-01T10:00:00.123456789Z {line}",
+        lambda line: f"    {line}",
     ],
 )
 def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: Callable[[str], str]) -> None:
@@ -150,6 +154,10 @@ def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: C
         (
             OUTPUT + "   1024   512  half  sum  -1  fast  1  1\n",
             "line 40: '1024 512 half sum -1 fast 1 1' is not size",
+        ),
+        (
+            OUTPUT + "   1024   512  half  sum  -1  15.6  0.1  0.2  7  15.6  0.1  0.2  0\n",
+            "line 40: 7 values of 1024 bytes are wrong (#wrong), so that no time can be trusted",
         ),
     ],
 )
