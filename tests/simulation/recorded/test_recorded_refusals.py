@@ -30,6 +30,23 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ['{"device": "cpu", "dtype": "float32"}(12): run', r"C:\Users\me.py(3): f", "a\x01b", 'say "hi"']
+)
+def test_names_that_kineto_writes_without_escapes_are_read(tmp_path: Path, name: str) -> None:
+    """As frames of compiled code have them: https://github.com/pytorch/kineto/pull/1459."""
+    _, kineto = made().write(tmp_path)
+    frame = (
+        f'{{"ph": "X", "cat": "python_function", "name": "{name}", "pid": 1, "tid": 1, "ts": 1, "dur": 1}}'
+    )
+    text = kineto.read_text()
+    kineto.write_text(text.replace('"traceEvents": [', f'"traceEvents": [\n{frame},\n', 1))
+    assert read_recorded([tmp_path]).ranks == (0,)
+    kineto.write_text(kineto.read_text()[:-20])
+    with pytest.raises(InputError, match=r"malformed JSON at line .*is the file whole"):
+        read_recorded([tmp_path])
+
+
+@pytest.mark.parametrize(
     ("edit", "words"),
     [
         (lambda d: d.pop("traceEvents"), r"traceEvents is None; it must be a list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from enum import Enum
@@ -16,6 +17,11 @@ from dse.base.texts import excerpt
 MOST_BYTES = 2**30
 """Of a JSON file, unpacked: as Python objects it takes about eight times as much memory."""
 
+_EVENT_NAME = re.compile(
+    rb'(?<="name": ")(?:(?!", "(?:ph|cat|name|ts|dur|tid|id|args)": )[^\n]){0,10000}?(?=", "pid": )'
+)
+_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
+_KNOWN_ESCAPES = b'"\\/bfnrtu'
 _HEAD_BYTES = 2**16
 _GZIP = b"\x1f\x8b"
 _KINETO_WORDS = (b'"traceEvents"', b'"deviceProperties"', b'"distributedInfo"')
@@ -76,7 +82,7 @@ def load_object(path: Path) -> dict[str, Any]:
     """
     content = _unpacked(path)
     try:
-        data = json.loads(content)
+        data = _object(content)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{path}: malformed JSON at {place}: {error.msg}; is the file whole?") from None
@@ -85,6 +91,35 @@ def load_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InputError(f"{path}: holds a {type(data).__name__}; it must hold a JSON object {{...}}")
     return data
+
+
+def _object(content: bytes) -> Any:
+    """Return what a text holds; names that Kineto wrote without escapes are read as they stand.
+
+    See https://github.com/pytorch/kineto/pull/1459: a quote in the name of a file ends up in that of an event.
+    """
+    try:
+        return json.loads(content, strict=False)
+    except json.JSONDecodeError as error:
+        repaired = _ESCAPE.sub(_known_escape, _EVENT_NAME.sub(_escaped, content))
+        if repaired == content:
+            raise
+        try:
+            return json.loads(repaired, strict=False)
+        except json.JSONDecodeError:
+            raise error from None
+
+
+def _known_escape(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] in _KNOWN_ESCAPES else b"\\" + escape[0]
+
+
+def _escaped(name: re.Match[bytes]) -> bytes:
+    try:
+        json.loads(b'"' + name[0] + b'"', strict=False)
+    except ValueError:
+        return name[0].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return name[0]
 
 
 def _unpacked(path: Path) -> bytes:

@@ -320,7 +320,7 @@ def test_malformed_files_are_refused_in_one_line(name: str, text: str, message: 
 def test_a_file_of_another_framework_is_not_taken_for_one_that_knows_a_third_of_it(tmp_path: Path) -> None:
     recipe = "model: {_component_: llama3_1_8b}\nbatch_size: 2\nepochs: 1\ndtype: bf16\n"
     path = written(tmp_path / "tune.yaml", f"{recipe}gradient_accumulation_steps: 8\nshuffle: true\n")
-    with pytest.raises(InputError, match="is of torchtune, as model._component_ says, which is not read"):
+    with pytest.raises(InputError, match=r"is of torchtune, as model\._component_ says, which is not read"):
         read_document([path])
 
 
