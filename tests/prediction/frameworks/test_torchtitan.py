@@ -343,6 +343,28 @@ def test_older_files_are_read() -> None:
     assert (plan.dp, plan.micro_batch, reading.job.model.batch_size) == (8, 2, 16)
 
 
+@pytest.mark.parametrize(
+    ("more", "micro_batch", "broken"),
+    [
+        ("", 4, []),  # as many micro-batches as stages
+        ("pipeline_parallel_microbatches = 8", 2, []),
+        ("pipeline_parallel_microbatches = 7", None, ["T5-count"]),
+    ],
+)
+def test_files_of_2024_part_a_batch_into_micro_batches(
+    more: str, micro_batch: int | None, broken: list[str]
+) -> None:
+    text = f"""[model]\nname = "llama3"\nflavor = "8B"\n[training]\nbatch_size = 16\nseq_len = 8192
+    data_parallel_degree = 4\n[experimental]\npipeline_parallel_degree = 4\n{more}
+    [float8]\nenable_float8_linear = true"""
+    reading = read_job(Document(flattened(toml_data(text, "x.toml"), "x"), "torchtitan", "", "llama3_8b", 16))
+    assert [breach.rule for breach in reading.broken] == broken
+    if micro_batch is not None:
+        assert reading.job is not None, reading.no_job
+        plan = reading.job.plan
+        assert (plan.pp, plan.dp, plan.micro_batch, plan.precision) == (4, 4, micro_batch, "fp8")
+
+
 def test_checkpointing_of_a_recipe_in_python() -> None:
     for written, kind in (("FullAC.Config", "full"), (None, "none"), ("SelectiveAC", "selective")):
         facts = _read(

@@ -33,6 +33,8 @@ _ASYNC = ("minimal_async_ep",)
 _PARTS = "parallelism.module_fqns_per_model_part"
 _FILE = "parallelism.pipeline_parallel_schedule_csv"
 _CHECKPOINTING = "activation_checkpoint"
+_OLDER_STAGES = frozenset({"experimental.pipeline_parallel_degree", "training.pipeline_parallel_degree"})
+"""Keys of releases that part a batch into as many micro-batches as stages, unless told otherwise."""
 _BLANKS = {"HF_ASSETS": "folder with the tokenizer of the model", "TRAIN_STEPS": "number of steps"}
 
 
@@ -60,6 +62,14 @@ class TorchTitan(Dialect):
         if flavour is not None:
             base["longest_seq"] = flavour.longest_seq
         base |= function_facts(str(facts.get("module", "")), str(facts.get("config", "")))
+        if (
+            facts.get("pp", 1) > 1
+            and "pp_mbs" not in facts
+            and not _OLDER_STAGES.isdisjoint(document.settings)
+        ):
+            facts["batches"] = facts.get("batches") or facts["pp"]
+            local = facts.get("local", self.table.keys["local"].default)
+            facts["pp_mbs"] = max(1, local // facts["batches"])
         if facts.get("gbs", 0) < 0:
             del facts["gbs"]
         return {**base, **facts}, others

@@ -38,10 +38,10 @@ _MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _PASSED_NAMES = """
-. : cat cd chmod clear conda cp date df du echo find free git grep hash head hostname id ln ls lscpu mkdir ml
-module mv nvidia-smi pip popd printenv printf ps pushd pwd rm rmdir rocm-smi rocminfo rsync sacct sacctmgr
-scontrol set shopt sinfo sleep sort source spack squeue tail tar tee trap true type ulimit umask uname
-uptime wait wc which whoami
+. : cat cd chmod clear conda cp date dcgmi df du echo find free git grep hash head hostname id ln ls
+lscpu mkdir ml module mv nvidia-smi pip popd printenv printf ps pushd pwd rm rmdir rocm-smi rocminfo
+rsync sacct sacctmgr scontrol set shopt sinfo sleep sort source spack squeue tail tar tee trap true type
+ulimit umask uname uptime wait wc which whoami
 """
 _REMOTE = ("ssh", "pdsh")
 _REMOTE_VALUES = tuple(f"-{letter}" for letter in "FJRfiloptuwx")

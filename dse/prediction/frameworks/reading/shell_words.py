@@ -225,6 +225,12 @@ class Variables:
         return open_value or result
 
 
+def _first(words: list[str]) -> list[str]:
+    """The program of a command; of one on other nodes, the program there."""
+    is_elsewhere = words[:1] in (["srun"], ["ssh"])
+    return ([word for word in words if word in _HARMLESS] if is_elsewhere else [])[:1] or words[:1]
+
+
 def _check_command(part: Part, place: str) -> None:
     """Let pass what only looks up a name or a date: it is not run either, and its value stays open."""
     source = part.text
@@ -232,7 +238,7 @@ def _check_command(part: Part, place: str) -> None:
         _check_command(part._replace(text=inner), place)
     source = _READ.sub(" ", _BACKQUOTED.sub("''", source))
     unquoted = _QUOTED.sub(lambda quoted: quoted[1] or "''", source)
-    first = [piece.split()[:1] for piece in _JOINTS.split(unquoted)]
+    first = [_first(piece.split()) for piece in _JOINTS.split(unquoted)]
     names = {words[0].strip("\"'") for words in first if words and words[0] not in (")", '")"', '"')}
     if not names <= _HARMLESS or any(sign in unquoted for sign in "<>`"):
         source = excerpt(part.text, 40)

@@ -96,7 +96,7 @@ def load_object(path: Path) -> dict[str, Any]:
 def _object(content: bytes) -> Any:
     """Return what a text holds; names that Kineto wrote without escapes are read as they stand.
 
-    See https://github.com/pytorch/kineto/pull/1459: a quote in the name of a file ends up in that of an event.
+    See https://github.com/pytorch/kineto/pull/1459: quotes in the name of a file end up in that of an event.
     """
     try:
         return json.loads(content, strict=False)

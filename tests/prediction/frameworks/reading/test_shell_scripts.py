@@ -136,6 +136,7 @@ def test_given_values_stand_for_the_environment_and_for_what_commands_would_say(
     assert words("torchrun $A ${B:-1}", A="7", B="2") == ["7", "2"]
     assert words("H=$(scontrol show hostnames $X | head -n 1)\ntorchrun $H", H="node1") == ["node1"]
     assert words("H=`curl http://x`\ntorchrun $H", H="node1") == ["node1"]
+    assert words('H=$(srun -N 1 -w "$X" hostname --ip-address)\ntorchrun $H', X="n", H="node1") == ["node1"]
     assert words("A=$1\ntorchrun $A", A="x") == ["x"]
     assert words('L="--a 1 --host $H:$(hostname)/x "\ntorchrun $L --b', H="h")[:3] == ["--a", "1", "--host"]
     assert read_script('torchrun $1 "$@"', "a.sh", {}, ["p", "q r"]).commands[0].words == (
