@@ -140,6 +140,20 @@ def _of_slots(own: Options, environment: Options) -> int | None:
     return _whole(environment.get("OMPI_UNIVERSE_SIZE", ""))
 
 
+def _included(text: str) -> int | None:
+    """The GPUs of HOST:0,1@HOST:0,1, as deepspeed takes them; None where a host has all of its own."""
+    hosts = [host.partition(":")[2] for host in text.split("@")]
+    slots = [list(filter(None, host.split(","))) for host in hosts]
+    return sum(map(len, slots)) if all(slots) else None
+
+
+def _visible(environment: Options) -> int | None:
+    """The GPUs that a variable leaves a process to see on its node."""
+    names = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    listed = [environment[name].split(",") for name in names if environment.get(name)]
+    return len(listed[0]) if listed and all(each.strip().isdecimal() for each in listed[0]) else None
+
+
 def _of_framework(
     kind: str, options: Options, environment: Options, nodes: int | None, per_node: int | None
 ) -> int | None:
@@ -152,6 +166,9 @@ def _of_framework(
     nodes = counts[0] if is_said[0] and counts[0] else 1 if not is_said[0] and kind == "torchrun" else nodes
     if kind == "deepspeed" and not is_said[0] and nodes is None:
         nodes = 1 if "--hostfile" not in options and "-H" not in options else None
+    if kind == "deepspeed" and options.keys() & {"--include", "-i", "--exclude", "-e"}:
+        return _included(options.get("--include", options.get("-i", "")))
+    per_node = _visible(environment) or per_node
     is_open = is_said[1] and (options[there[0]] in ("gpu", "auto") or missing_in(options[there[0]]))
     per_node = counts[1] or (per_node if is_open or kind == "deepspeed" else None if is_said[1] else 1)
     return _product(nodes, per_node)

@@ -6,14 +6,20 @@ import re
 from collections.abc import Mapping
 
 _SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_PARTS = re.compile(r"^#SBATCH[ \t]+(?:het|pack)job\b", re.MULTILINE)
 _DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
 _SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
 _COUNT = re.compile(r"(?:[A-Za-z0-9_.-]+:)*([1-9][0-9]{0,6})", re.ASCII)
 
 
 def slurm_counts(text: str) -> dict[str, int]:
-    """Return what `#SBATCH` lines ask for: nodes, ntasks, ntasks-per-node, gpus, gpus-per-node."""
-    found = {}
+    """Return what `#SBATCH` lines ask for: nodes, ntasks, ntasks-per-node, gpus, gpus-per-node.
+
+    Parts of a heterogeneous job have counts of their own, so that none is of the whole job.
+    """
+    found: dict[str, int] = {}
+    if _PARTS.search(text):
+        return found
     for line in _SBATCH.findall(text):
         for option in _DIRECTIVE.finditer(line):
             name, value = option[1] or _SHORT[option[3]], option[2] or option[4]

@@ -132,6 +132,11 @@ def test_generic_resources_of_slurm_have_the_gpus_of_a_node(words: str, gpus: in
     assert read_script(f"#SBATCH {words}\ntorchrun a.py", "a.sh").slurm == {"gpus-per-node": gpus}
 
 
+def test_parts_of_a_heterogeneous_job_are_not_the_whole_job() -> None:
+    script = "#SBATCH --nodes=2\n#SBATCH hetjob\n#SBATCH --nodes=4\ntorchrun a.py"
+    assert read_script(script, "a.sh").slurm == {}
+
+
 def test_given_values_stand_for_the_environment_and_for_what_commands_would_say() -> None:
     assert words("torchrun $A ${B:-1}", A="7", B="2") == ["7", "2"]
     assert words("H=$(scontrol show hostnames $X | head -n 1)\ntorchrun $H", H="node1") == ["node1"]
