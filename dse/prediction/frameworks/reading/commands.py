@@ -18,6 +18,7 @@ from dse.prediction.frameworks.reading.files import data_of, text_of
 from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.missing import readable
+from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
 from dse.prediction.frameworks.reading.trainer_files import is_trainer, trainer_arguments
@@ -182,9 +183,13 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
         else:
             rest.append(word)
     settings |= override_settings(rest, where, notes)
+    npus = launch.npus
+    if framework == "megatron-bridge" and is_nemo(settings):
+        settings, devices = from_nemo(settings, notes)
+        npus = npus or devices
     name = settings.get("model_name") if framework == "maxtext" else None
     model = name if isinstance(name, str) else model
-    return Document(settings, framework, model=model, npus=launch.npus, where=where, notes=tuple(notes))
+    return Document(settings, framework, model=model, npus=npus, where=where, notes=tuple(notes))
 
 
 def _trainer_file(words: list[str], folder: Path) -> Path | None:

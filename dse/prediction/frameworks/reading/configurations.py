@@ -18,6 +18,7 @@ from dse.prediction.frameworks.reading.detection import (
 )
 from dse.prediction.frameworks.reading.files import data_of
 from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.interpolations import resolved
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 from dse.prediction.frameworks.reading.trainer_files import (
@@ -48,9 +49,9 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
     data, where = data_of(path, text), str(path)
     if isinstance(data, Mapping) and data.keys() >= _RECORD and isinstance(data["flags"], Mapping):
         return _record(data, framework, where)
-    settings = flattened(data, where)
-    suffix = path.suffix.lower()
     notes: list[str] = []
+    settings = resolved(flattened(data, where), notes)
+    suffix = path.suffix.lower()
     npus = None
     if framework in ("", "megatron-bridge") and is_nemo(settings):
         framework = "megatron-bridge"

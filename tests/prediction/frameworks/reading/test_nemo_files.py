@@ -52,3 +52,18 @@ def test_overrides_come_last(tmp_path: Path) -> None:
     reading = read(tmp_path, "model.seq_length=8192")
     assert reading.job is not None
     assert reading.job.model.seq_len == 8192
+
+
+def test_overrides_of_nemos_own_program_are_read_as_its_files() -> None:
+    line = (
+        "python examples/nlp/language_modeling/megatron_gpt_pretraining.py --config-name gpt_5b.yaml "
+        "trainer.devices=8 trainer.num_nodes=2 model.micro_batch_size=2 model.global_batch_size=64 "
+        "model.tensor_model_parallel_size=4 model.encoder_seq_length=2048 ++model.fp8=True "
+        "model.activations_checkpoint_granularity=full"
+    )
+    document = read_document(line.split())
+    assert (document.framework, document.npus) == ("megatron-bridge", 16)
+    assert document.settings["train.micro_batch_size"] == 2
+    assert document.settings["model.seq_length"] == 2048
+    assert document.settings["model.recompute_granularity"] == "full"
+    assert document.settings["mixed_precision"] == "bf16_with_fp8_delayed_scaling_mixed"
