@@ -17,8 +17,8 @@ _LAUNCHER_NAMES = (
 )
 _PREFIXES = frozenset({"command", "env", "exec", "nice", "nohup", "stdbuf", "time"})
 _WRAPPER_NAMES = """
-apptainer chrt ncu nsys numactl pixi poetry py-spy rocprof rocprofv2 rocprofv3 shifter singularity taskset
-timeout unbuffer uv xvfb-run
+apptainer chrt docker enroot ncu nsys numactl pixi podman poetry py-spy rocprof rocprofv2 rocprofv3
+shifter singularity taskset timeout unbuffer uv xvfb-run
 """
 _WRAPPERS = frozenset(_WRAPPER_NAMES.split())
 """Programs that run the command behind their options, whatever those are."""

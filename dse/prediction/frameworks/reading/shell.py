@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from dse.base.errors import InputError
 from dse.base.files import is_file
@@ -12,6 +13,7 @@ from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.conditions import chosen, holds
 from dse.prediction.frameworks.reading.files import text_of
+from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
 from dse.prediction.frameworks.reading.shell_nodes import (
@@ -43,6 +45,7 @@ lscpu mkdir ml module mv nvidia-smi pip popd printenv printf ps pushd pwd rm rmd
 rsync sacct sacctmgr scontrol set shopt sinfo sleep sort source spack squeue tail tar tee trap true type
 ulimit umask uname uptime wait wc which whoami
 """
+_SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash")
 _REMOTE = ("ssh", "pdsh")
 _REMOTE_VALUES = tuple(f"-{letter}" for letter in "FJRfiloptuwx")
 _SILENT = (":", "true", "set", "echo", "mkdir")  # commands that change no word of others
@@ -105,6 +108,7 @@ class _Interpreter:
         self._steps = 0
         self._exported: dict[str, None] = {}
         self._shells = 0
+        self._files: dict[str, str] = {}
         self._is_over = False
         self._has_returned = False
         self._loops = 0
@@ -209,6 +213,8 @@ class _Interpreter:
             return True
         words = self._words(node)
         name = words[0] if words else ""
+        if name in ("cat", "tee") and node.text is not None:
+            self._write(node, words)
         if name in self._functions:
             return self._call(name, words[1:], node)
         if name in ("[", "test"):
@@ -229,6 +235,15 @@ class _Interpreter:
                 self.variables.notes.append(note)
             return True
         return self._launch(words, node)
+
+    def _write(self, node: Simple, words: Sequence[str]) -> None:
+        """Keep a text that a script writes into a file, which it may start later."""
+        target = self.variables.text(node.target) if node.target else words[-1] if len(words) > 1 else ""
+        name = PurePosixPath(readable(target)).name
+        if node.text is not None and name:
+            older = self._files.pop(name, "")
+            with suppress(InputError):  # a text of what only a shell knows is no script that is read
+                self._files[name] = older * node.adds + self.variables.text(node.text.parts)
 
     def _words(self, node: Simple) -> list[str]:
         words = list[str]()
@@ -347,10 +362,13 @@ class _Interpreter:
         place = self._place(node.line)
         if missing_in(words[0]):
             raise ask(words[0], place, "the command")
+        for at, word in enumerate(words):
+            if self._is_written(words, at, word):
+                return self._run_written(words, at, node)
         if words[0] in _REMOTE:
             return self._remote(words, node)
         for at in range(1, len(words) - 1):
-            if words[at] in ("-c", "-lc") and words[at - 1] in ("sh", "bash", "/bin/sh", "/bin/bash"):
+            if words[at] in ("-c", "-lc") and words[at - 1] in _SHELLS:
                 return self._shell(words[at + 1], node, words[: at - 1])
         if not is_launched(words):
             problem = f"{place}: {excerpt(readable(words[0]))} is no command that is read"
@@ -364,6 +382,22 @@ class _Interpreter:
         environment |= {item.name: self.variables.text(item.word) for item in node.assignments}
         self.commands.append(Command(tuple(words), environment, node.line))
         return True
+
+    def _is_written(self, words: Sequence[str], at: int, word: str) -> bool:
+        """Whether a word is a file that the script wrote and that a command starts."""
+        is_started = at == 0 or words[at - 1] in _SHELLS or words[0] in ALLOTTING
+        return is_started and PurePosixPath(readable(word)).name in self._files
+
+    def _run_written(self, words: list[str], at: int, node: Simple) -> bool:
+        """Read a file that the script wrote before, with the words behind it as its arguments."""
+        values = self.variables
+        before = values.positional, values.uses_arguments
+        values.positional = tuple(words[at + 1 :])
+        prefix = words[: at - 1 if at and words[at - 1] in _SHELLS else at]
+        text = self._files[PurePosixPath(readable(words[at])).name]
+        found = self._shell(text, node, prefix)
+        values.positional, values.uses_arguments = before
+        return found
 
     def _remote(self, words: list[str], node: Simple) -> bool:
         """Read what runs on another host, whose name follows the options of ssh."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
-from dse.prediction.frameworks.reading.shell_tokens import Part, Token
+from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token
 
 Word = tuple[Part, ...]
 Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop", "Repeat", "Subshell", "Function"]
@@ -25,12 +25,18 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Simple:
-    """A command: assignments before it, and its words; arrays may stand after export."""
+    """A command: assignments before it, and its words; arrays may stand after export.
+
+    `text` is its input behind <<, `target` the file that its output goes to, `adds` where that is >>.
+    """
 
     assignments: tuple[Assignment, ...]
     words: tuple[Word, ...]
     line: int
     exported: tuple[Assignment, ...] = ()
+    text: Input | None = None
+    target: Word = ()
+    adds: bool = False
 
 
 @dataclass(frozen=True)

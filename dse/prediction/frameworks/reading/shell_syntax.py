@@ -20,7 +20,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Test,
     Word,
 )
-from dse.prediction.frameworks.reading.shell_tokens import Part, Token, Tokens
+from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token, Tokens
 
 _MOST_DEPTH = 30
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
@@ -42,6 +42,9 @@ class Statements:
         self._tokens = Tokens(text, where, line)
         self._token = self._tokens.next()
         self._depth = 0
+        self._text: Input | None = None
+        self._target: Word = ()
+        self._adds = False
 
     def all(self) -> tuple[Node, ...]:
         """Return the statements of the whole script.
@@ -113,6 +116,7 @@ class Statements:
         if word in ("then", "elif", "else", "fi"):
             self._refuse(f"'{word}' has no if before it")
         assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
+        self._text, self._target, self._adds = None, (), False
         while self._token.kind != "end":
             if self._token.kind == "operator":
                 if self._token.text == "(" and len(words) == 1 and word and not assignments:
@@ -142,7 +146,9 @@ class Statements:
                 if self._token.text.strip()
                 else "a command is missing here"
             )
-        return Simple(tuple(assignments), tuple(words), line, tuple(exported))
+        return Simple(
+            tuple(assignments), tuple(words), line, tuple(exported), self._text, self._target, self._adds
+        )
 
     def _redirected(self, command: str) -> bool:
         """Pass over a redirection; nothing is read or written."""
@@ -151,11 +157,14 @@ class Statements:
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
         if not is_input and self._token.text not in _REDIRECTIONS:
             return False
-        self._move()
+        operator = self._move().text
         if self._token.kind != "word":
             self._refuse("a redirection needs the name of a file")
         if is_input:
-            self._tokens.inputs.append(self._token.parts)
+            self._text = Input(self._token.parts)
+            self._tokens.inputs.append(self._text)
+        elif operator in (">", ">>", ">|"):
+            self._target, self._adds = self._token.parts, operator == ">>"
         self._move()
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
@@ -48,6 +49,14 @@ class Part(NamedTuple):
     before: str = ""
 
 
+@dataclass
+class Input:
+    """A text behind <<, which begins after the line that names its `last` line; `parts` once it is read."""
+
+    last: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
+
+
 class Token(NamedTuple):
     """A `word`, an `array` with its items, an `operator`, or the `end`."""
 
@@ -62,7 +71,7 @@ class Token(NamedTuple):
 class Tokens:
     """A reader of tokens; `where` is how messages call the script, `line` the number of its first line.
 
-    `inputs` are the last lines of texts that begin after this line, each the input of a command.
+    `inputs` are texts that begin after this line, each the input of a command.
     """
 
     text: str
@@ -70,7 +79,7 @@ class Tokens:
     line: int = 1
     at: int = 0
     depth: int = 0
-    inputs: list[tuple[Part, ...]] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
 
     def refuse(self, problem: str, line: int = 0) -> NoReturn:
         """Raise an InputError that names the line."""
@@ -102,8 +111,9 @@ class Tokens:
             return Token("operator", line, operator[0])
         return self._word(line)
 
-    def _pass_input(self, parts: tuple[Part, ...], line: int) -> None:
-        """Pass over a text that is the input of a command; <<- lets tabs stand before its last line."""
+    def _pass_input(self, found: Input, line: int) -> None:
+        """Read a text that is the input of a command; <<- lets tabs stand before its last line."""
+        parts = found.last
         last = "".join(part.text for part in parts)
         tabs, last = ("\t*", last[1:]) if last.startswith("-") else ("", last)
         end = re.compile(f"^{tabs}{re.escape(last)}\r?$\n?", re.MULTILINE).search(self.text, self.at)
@@ -112,6 +122,12 @@ class Tokens:
         is_expanded = not any(part.is_quoted for part in parts)
         if is_expanded and (command := _COMMAND.search(self.text, self.at, end.start())):
             self.refuse(f"{command[0]} in a text behind << would run a command; scripts are only read", line)
+        text = self.text[self.at : end.start()]
+        found.parts = (Part("text", text, True, line),)
+        if is_expanded:
+            with suppress(InputError):  # it is asked for only where the script starts it
+                inner = Tokens(text, self.where, line + 1, depth=self.depth)
+                found.parts = tuple(inner._parts("", is_quoted=True))
         self._advance(end.end())
 
     def _word(self, line: int) -> Token:
