@@ -91,6 +91,25 @@ def test_adapters_are_trained_alone(
     assert (found and (found.rank, found.targets)) == adapters
 
 
+@pytest.mark.parametrize(
+    ("argument", "framework", "unmodelled"),
+    [
+        ("--torch_compile True", "torchtitan-compiled", []),
+        ("--torch_compile False", "torchtitan", []),
+        ("--use_liger_kernel True --tp_size 2", "torchtitan", ["--use_liger_kernel", "--tp_size"]),
+        ("--load_in_4bit False", "torchtitan", []),
+    ],
+)
+def test_arguments_that_change_time_or_memory_count_or_are_named(
+    argument: str, framework: str, unmodelled: list[str], folder: Path
+) -> None:
+    line = f"torchrun --nproc_per_node 8 t.py --bf16 True --max_length 512 --fsdp full_shard {argument}"
+    reading = read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
+    assert reading.job is not None, (reading.broken, reading.no_job)
+    assert reading.job.plan.framework == framework
+    assert [text.split()[0] for text in reading.assumed if "is not modelled" in text] == unmodelled
+
+
 def test_another_kind_of_training_is_not_predicted(folder: Path) -> None:
     line = "torchrun --nproc_per_node 8 t.py --per_device_train_batch_size 1 --bf16 --finetuning_type freeze"
     reading = read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
