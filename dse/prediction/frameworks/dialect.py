@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.records import shown
 from dse.base.settings.choices import Choices
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job, Lack, Meaning
@@ -50,6 +51,7 @@ class Dialect(ABC):
         facts: dict[str, Any] = {}
         others: dict[str, Any] = {}
         implied: dict[str, Any] = {}
+        said: dict[str, str] = {}
         for key, value in document.settings.items():
             fact = self.table.by_key.get(key)
             if fact is None:
@@ -61,8 +63,11 @@ class Dialect(ABC):
                 continue
             found = entry.value_of(value, document.where)
             if fact in facts and facts[fact] != found:
-                raise InputError(f"{document.where}: {key} is {value}, but another key of the same says else")
-            facts[fact] = found
+                raise InputError(
+                    f"{document.where}: {key} is {shown(value)}, but {said[fact]} is "
+                    f"{shown(document.settings[said[fact]])}; they are one setting, so write one value"
+                )
+            facts[fact], said[fact] = found, key
         facts = {**implied, **facts}
         if document.npus is not None:
             facts["npus"] = document.npus

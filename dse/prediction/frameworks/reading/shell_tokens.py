@@ -24,6 +24,10 @@ _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
 _OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
+_BRACES = re.compile(
+    r"\{(-?\d{1,6}\.\.-?\d{1,6}|[\w.:/-]*(?:,[\w.:/-]*){1,99})\}(?=[ \t\r\n;&|)]|\Z)", re.ASCII
+)
+"""A word that is nothing but a list in braces."""
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
 _COMMAND = re.compile(r"\$\((?!\()|`")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -32,7 +36,7 @@ _BRACKET = re.compile(r"[()]|'[^']*'")
 
 
 class Part(NamedTuple):
-    """A piece of a word: a `text`, a `variable`, arithmetic (`math`), or a `command` for its output.
+    """A piece of a word: `text`, a `variable`, arithmetic (`math`), `braces`, or a `command` for its output.
 
     `text` is the literal text, the name, or the source; `item` is what stands in [ ] after a name, and
     `before` the # or ! of a length or of a name in a variable. `change` is an operator such as :- with its
@@ -71,7 +75,8 @@ class Token(NamedTuple):
 class Tokens:
     """A reader of tokens; `where` is how messages call the script, `line` the number of its first line.
 
-    `inputs` are texts that begin after this line, each the input of a command.
+    `inputs` are texts that begin after this line, each the input of a command. `follows` is the last sign of
+    the operator before, if no word stands between.
     """
 
     text: str
@@ -80,6 +85,7 @@ class Tokens:
     at: int = 0
     depth: int = 0
     inputs: list[Input] = field(default_factory=list)
+    follows: str = ""
 
     def refuse(self, problem: str, line: int = 0) -> NoReturn:
         """Raise an InputError that names the line."""
@@ -104,8 +110,12 @@ class Tokens:
             return Token("end", line)
         if operator := _OPERATOR.match(self.text, self.at):
             if operator[0] in ("<", ">") and self.text.startswith("(", operator.end()):
+                if operator[0] == ">" and self.follows == ">":  # where output goes to changes no word
+                    self._parenthesis(operator.end())
+                    return Token("word", line, parts=(Part("text", ">(...)", True, line),))
                 self.refuse(f"{operator[0]}(...) runs a command, which is never done; write a file instead")
             self._advance(operator.end())
+            self.follows = operator[0][-1]
             while operator[0] == "\n" and self.inputs:
                 self._pass_input(self.inputs.pop(0), line)
             return Token("operator", line, operator[0])
@@ -132,6 +142,10 @@ class Tokens:
 
     def _word(self, line: int) -> Token:
         parts: list[Part] = []
+        self.follows = ""
+        if braces := _BRACES.match(self.text, self.at):
+            self._advance(braces.end())
+            return Token("word", line, parts=(Part("braces", braces[1], False, line),))
         while self.at < len(self.text):
             if plain := _PLAIN.match(self.text, self.at):
                 self._advance(plain.end())

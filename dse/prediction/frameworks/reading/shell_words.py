@@ -16,6 +16,7 @@ from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
 MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
+_MOST_NUMBERS = 10_000
 _HARMLESS_NAMES = """
 awk basename bc cat cd cut date dirname echo expr git grep head hostname ls nproc nvidia-smi printf pwd
 readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
@@ -109,6 +110,8 @@ class Variables:
             found = [part.text]
         elif part.kind == "variable":
             found = self._variable(part)
+        elif part.kind == "braces":
+            found = _listed(part.text, f"{self.where}: line {part.line}")
         elif part.kind == "math":
             found = [self._calculated(part)]
         else:
@@ -223,6 +226,18 @@ class Variables:
 
         result = str(calculated(text, value_of, place))
         return open_value or result
+
+
+def _listed(text: str, where: str) -> list[str]:
+    """The words of A,B,C or of 1..8 in braces."""
+    first, is_range, last = text.partition("..")
+    if not (is_range and "," not in text):
+        return [word for word in text.split(",") if word]
+    start, stop = int(first), int(last)
+    if abs(stop - start) > _MOST_NUMBERS:
+        raise InputError(f"{where}: {{{text}}} has more than {_MOST_NUMBERS} numbers, the most allowed")
+    step = 1 if stop >= start else -1
+    return [str(number) for number in range(start, stop + step, step)]
 
 
 def _first(words: list[str]) -> list[str]:

@@ -166,6 +166,8 @@ def test_given_values_stand_for_the_environment_and_for_what_commands_would_say(
         ("while getopts 'a:' x; do A=$OPTARG; done; torchrun ${A:-4}", ["4"]),
         ("if [[ -v A ]]; then torchrun 1; else torchrun 2; fi", ["2"]),
         ("M=llama-8b; if [[ $M == llama* && $M != *70b ]]; then torchrun 1; fi", ["1"]),
+        ("for i in {0..3} {2..1}; do X+=$i; done; torchrun $X {a,b-c}", ["012321", "a", "b-c"]),
+        ("exec > >(tee -a log) 2>&1; torchrun 3 &> >(tee b)", ["3"]),
         ("M=llama-8b; if [[ $M == 'llama*' ]]; then torchrun 1; fi; torchrun 2", ["2"]),
     ],
 )  # fmt: skip
@@ -309,7 +311,8 @@ def test_what_is_passed_over_is_noted() -> None:
         ("X=(a b", "line 1: this array has no end"),
         ("X=(a | b)", "line 1: an array holds words only"),
         ("echo a; declare -A X", "line 1: -A is not read"),
-        ("torchrun {a,b}", "line 1: {a,b} is a list in braces"),
+        ("torchrun x{a,b}", "line 1: x{a,b} is a list in braces"),
+        ("torchrun {1..99999}", "line 1: {1..99999} has more than 10000 numbers"),
         ("torchrun $$", "line 1: $$ is known only to a shell that runs"),
         ("torchrun a > ", "line 1: a redirection needs the name of a file"),
         ("&& torchrun", "line 1: '&&' has no command before it"),

@@ -147,3 +147,14 @@ def test_files_of_other_frameworks_are_named_not_judged(values: object, name: st
         InputError, match=rf"x.yaml: is of {name}, as .* says, which is not read; write the job"
     ):
         read_document([_written(tmp_path, "x.yaml", values)])
+
+
+def test_two_keys_of_one_setting_that_differ_are_both_named(folder: Path) -> None:
+    plan = {"distributed_type": "DEEPSPEED", "num_processes": 8, "mixed_precision": "bf16"}
+    plan |= {"deepspeed_config": {"zero_stage": 3, "gradient_accumulation_steps": 8}}
+    _written(folder, "accel.yaml", plan)
+    line = "accelerate launch --config_file accel.yaml t.py --gradient_accumulation_steps 4 --bf16"
+    with pytest.raises(
+        InputError, match=r"--gradient_accumulation_steps is 4, but deepspeed_config\.\w+ is 8"
+    ):
+        read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
