@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 
-_SIGN = r"\|\||&&|\+\+|--|[=!<>]=|[-+*/%()<>!]"
+_SIGN = r"\|\||&&|\+\+|--|\*\*|[=!<>]=|[-+*/%()<>!?:]"
 _TOKEN = re.compile(rf"\s*(?:([0-9]{{1,20}})|([A-Za-z_][A-Za-z0-9_]*)|({_SIGN}))", re.ASCII)
 _LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
 _OF_SIGN = {"+": operator.add, "-": operator.sub, "*": operator.mul, "==": operator.eq, "!=": operator.ne}
 _OF_SIGN |= {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 _MOST_TOKENS = 10_000
 _MOST_NESTING = 50
-_ALLOWED = "allowed are whole numbers, names, + - * / %, comparisons, && || ! and parentheses"
+_ALLOWED = "allowed are whole numbers, names, + - * / % **, comparisons, && || ! ? : and parentheses"
+_MOST_POWER = 64
 
 
 def calculated(text: str, value_of: Callable[[str], int], where: str) -> int:
@@ -51,7 +52,7 @@ class _Reader:
     depth: int = field(default=0)
 
     def whole(self) -> int:
-        value = self._level()
+        value = self._choice()
         if self.tokens[self.at]:
             raise InputError(f"{self.where} is not read; {_ALLOWED}")
         return value
@@ -62,6 +63,19 @@ class _Reader:
             return ""
         self.at += 1
         return token
+
+    def _choice(self) -> int:
+        """Read A ? B : C."""
+        value = self._level()
+        if not self._taken("?"):
+            return value
+        self._enter()
+        first = self._choice()
+        if not self._taken(":"):
+            raise InputError(f"{self.where} lacks a : behind ?")
+        second = self._choice()
+        self.depth -= 1
+        return first if value else second
 
     def _level(self, level: int = 0) -> int:
         """Read what the signs of a level join, those of higher levels first."""
@@ -83,14 +97,26 @@ class _Reader:
         return value
 
     def _factor(self) -> int:
+        """Read a power; signs before it belong to its base, as in bash."""
+        value = self._signed()
+        if not self._taken("**"):
+            return value
+        self._enter()
+        exponent = self._factor()
+        self.depth -= 1
+        if not 0 <= exponent < _MOST_POWER:
+            raise InputError(f"{self.where}: a power goes from 0 to {_MOST_POWER - 1}, not {exponent}")
+        return self._within(value**exponent)
+
+    def _signed(self) -> int:
         if sign := self._taken("+", "-", "!"):
             self._enter()
-            value = self._factor()
+            value = self._signed()
             self.depth -= 1
             return int(not value) if sign == "!" else -value if sign == "-" else value
         if self._taken("("):
             self._enter()
-            value = self._level()
+            value = self._choice()
             self.depth -= 1
             if not self._taken(")"):
                 raise InputError(f"{self.where} lacks a )")

@@ -229,6 +229,8 @@ class _Interpreter:
             return False
         if name in (".", "source") and self._sourced(words[1:2], node):
             return True
+        if name == "set":
+            self._set(words[1:])
         if name in _PASSED:
             note = f"line {node.line}: {name} is passed over"
             if name not in _SILENT and note not in self.variables.notes:
@@ -280,10 +282,9 @@ class _Interpreter:
         for word in words[1:]:
             name, is_assigned, value = word.partition("=")
             if word.startswith("-"):
-                if "A" in word:
-                    raise InputError(
-                        f"{self._place(node.line)}: {word} is not read; arrays have numbers as places"
-                    )
+                if "A" in word or "n" in word:
+                    kind = "arrays have numbers as places" if "A" in word else "write the name itself"
+                    raise InputError(f"{self._place(node.line)}: {word} is not read; {kind}")
                 continue
             self._declare(name, is_local)
             if is_assigned:
@@ -337,6 +338,14 @@ class _Interpreter:
             self._launch(list(words), node)
             self._is_over = True
         return True
+
+    def _set(self, words: Sequence[str]) -> None:
+        """Take the arguments that `set` gives the script: those behind --, or all that begin with no sign."""
+        if "--" in words:
+            self.variables.positional = tuple(words[words.index("--") + 1 :])
+            self.variables.is_function = True  # none of them is open
+        elif words and not words[0].startswith(("-", "+")):
+            self.variables.positional, self.variables.is_function = tuple(words), True
 
     def _sourced(self, words: Sequence[str], node: Simple) -> bool:
         """Read a file of the script's folder that it sources; one outside the subset is passed over."""
