@@ -15,7 +15,14 @@ from dse.prediction.frameworks.reading.conditions import chosen, holds
 from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
-from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
+from dse.prediction.frameworks.reading.missing import (
+    OUTPUT,
+    ask,
+    mark,
+    missing_in,
+    readable,
+    without_unset,
+)
 from dse.prediction.frameworks.reading.shell_nodes import (
     Assignment,
     Case,
@@ -231,6 +238,8 @@ class _Interpreter:
             return True
         if name == "set":
             self._set(words[1:])
+        if name == "printf" and words[1:2] == ["-v"] and words[2:]:
+            self.variables.assign(words[2], mark(OUTPUT, is_computed=True))
         if name in _PASSED:
             note = f"line {node.line}: {name} is passed over"
             if name not in _SILENT and note not in self.variables.notes:

@@ -17,6 +17,8 @@ MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
 _MOST_NUMBERS = 10_000
+_OF_PROCESSES = {"?": "0", "!": mark(OUTPUT, is_computed=True), "$": mark(OUTPUT, is_computed=True)}
+"""Commands are taken as done; numbers of processes are asked for where they matter."""
 _HARMLESS_NAMES = """
 awk basename bc cat cd cut date dirname echo expr git grep head hostname ls nproc nvidia-smi printf pwd
 readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
@@ -202,6 +204,8 @@ class Variables:
             if place == 0:
                 return self.where
             return self.positional[place - 1] if place <= len(self.positional) else self.given.get(name)
+        if name in _OF_PROCESSES:
+            return _OF_PROCESSES[name]
         if not (name[0].isalpha() or name[0] == "_"):
             raise InputError(f"{self.where}: line {part.line}: ${name} is known only to a shell that runs")
         value = self.values.get(name, self.given.get(name))
