@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NoReturn
 
 from dse.base.texts import excerpt
@@ -20,11 +19,10 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Test,
     Word,
 )
+from dse.prediction.frameworks.reading.shell_parts import assignment, counted, pattern, plain
 from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token, Tokens
 
 _MOST_DEPTH = 30
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
-_SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
 _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
 _UNREAD = frozenset({"select", "}", "do", "done", "esac"})
 _COPIES = ("cat", "tee")  # commands that only copy their input
@@ -106,9 +104,9 @@ class Statements:
             return Choice((((), self._group()),), line)
         if word == "function":
             self._move()
-            return self._function(_plain(self._move().parts), line)
+            return self._function(plain(self._move().parts), line)
         if self._token.text == "(" and self._tokens.text.startswith("(", self._tokens.at):
-            return _counted(self._header(line))
+            return counted(self._header(line))
         if self._token.kind == "operator" and self._token.text == "(":
             return self._subshell()
         if word in _UNREAD:
@@ -121,13 +119,13 @@ class Statements:
             if self._token.kind == "operator":
                 if self._token.text == "(" and len(words) == 1 and word and not assignments:
                     return self._function(word, line)
-                if not self._redirected(_plain(words[0]) if words else ""):
+                if not self._redirected(plain(words[0]) if words else ""):
                     break
                 continue
-            assigned = _assignment(self._token)
+            assigned = assignment(self._token)
             if assigned is not None and not words:
                 assignments.append(assigned)
-            elif assigned is not None and _plain(words[0]) in (
+            elif assigned is not None and plain(words[0]) in (
                 "export",
                 "declare",
                 "local",
@@ -199,7 +197,7 @@ class Statements:
         if len(parts) != 3 or self._reserved() != "do":
             self._refuse("this for is not read; write for ((I=0; I<N; I++)); do ... done", line)
         counts = [self._tokens.math_of(part, line, is_quoted=True) for part in parts]
-        before, condition, after = [(_counted(part),) if part.text.strip() else () for part in counts]
+        before, condition, after = [(counted(part),) if part.text.strip() else () for part in counts]
         return Repeat(before, condition, after, self._done(), False, line)
 
     def _done(self) -> tuple[Node, ...]:
@@ -290,7 +288,7 @@ class Statements:
         parts = self._token.parts
         if not parts or any(p.kind != "text" or ("[" in p.text and not p.is_quoted) for p in parts):
             self._refuse(_PATTERNS)
-        return _pattern(self._move().parts)
+        return pattern(self._move().parts)
 
     def _enter(self) -> None:
         self._depth += 1
@@ -318,7 +316,7 @@ class Statements:
 
     def _reserved(self) -> str:
         """The word here, if it is plain."""
-        return _plain(self._token.parts) if self._token.kind == "word" else ""
+        return plain(self._token.parts) if self._token.kind == "word" else ""
 
     def _move(self) -> Token:
         token, self._token = self._token, self._tokens.next()
@@ -330,49 +328,3 @@ class Statements:
 
 _PATTERNS = "this pattern is not read; write texts with * and ?, joined by |, and )"
 CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, -v, !, && and ||"
-
-
-def _plain(word: Word) -> str:
-    return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
-
-
-def _counted(part: Part) -> Node:
-    """What (( )) does: NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
-    line, found = part.line, _SET.match(part.text)
-    if not found:
-        return _is_not_0(part)
-    name, step, sign = found.groups("")
-    first = part.word[0]._replace(text=part.word[0].text[found.end() :])
-    head, end = (f"{name}{step}1", "") if step else (f"{name}{sign}(", ")") if sign else ("", "")
-    word = (first._replace(text=head), first, *part.word[1:], first._replace(text=end))
-    value = Assignment(name, False, (part._replace(word=word),), None, line)
-    told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
-    holds = _is_not_0(part._replace(word=(told,)))
-    return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
-
-
-def _is_not_0(part: Part) -> Simple:
-    test, sign, zero = (part._replace(kind="text", text=text) for text in ("test", "-ne", "0"))
-    return Simple((), ((test,), (part,), (sign,), (zero,)), part.line)
-
-
-def _pattern(word: Word) -> str:
-    """A pattern as fnmatch has it: what is quoted stands for itself."""
-    return "".join(
-        f"[{letter}]" if letter == "[" or (part.is_quoted and letter in "*?") else letter
-        for part in word
-        for letter in part.text
-    )
-
-
-def _assignment(token: Token) -> Assignment | None:
-    if token.kind == "array":
-        name, adds = token.text.rstrip("+="), token.text.endswith("+=")
-        return Assignment(name, adds, (), token.items, token.line)
-    first = token.parts[0]
-    found = _ASSIGNED.match(first.text) if first.kind == "text" and not first.is_quoted else None
-    if found is None:
-        return None
-    rest = first._replace(text=first.text[found.end() :])
-    word = (*([rest] if rest.text else []), *token.parts[1:])
-    return Assignment(found[1], bool(found[2]), word, None, token.line)

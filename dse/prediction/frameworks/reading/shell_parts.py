@@ -1,0 +1,59 @@
+"""Words and tokens of a shell script as nodes: assignments, patterns, and what (( )) does."""
+
+from __future__ import annotations
+
+import re
+
+from dse.prediction.frameworks.reading.shell_nodes import Assignment, Chain, Node, Simple, Word
+from dse.prediction.frameworks.reading.shell_tokens import Part, Token
+
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
+_SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
+
+
+def plain(word: Word) -> str:
+    """Return a word that is one text without quotes; an empty text for any other."""
+    return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
+
+
+def counted(part: Part) -> Node:
+    """Return what (( )) does: NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
+    line, found = part.line, _SET.match(part.text)
+    if not found:
+        return _is_not_0(part)
+    name, step, sign = found.groups("")
+    first = part.word[0]._replace(text=part.word[0].text[found.end() :])
+    head, end = (f"{name}{step}1", "") if step else (f"{name}{sign}(", ")") if sign else ("", "")
+    word = (first._replace(text=head), first, *part.word[1:], first._replace(text=end))
+    value = Assignment(name, False, (part._replace(word=word),), None, line)
+    told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
+    holds = _is_not_0(part._replace(word=(told,)))
+    return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
+
+
+def _is_not_0(part: Part) -> Simple:
+    test, sign, zero = (part._replace(kind="text", text=text) for text in ("test", "-ne", "0"))
+    return Simple((), ((test,), (part,), (sign,), (zero,)), part.line)
+
+
+def pattern(word: Word) -> str:
+    """Return a pattern as fnmatch has it: what is quoted stands for itself."""
+    return "".join(
+        f"[{letter}]" if letter == "[" or (part.is_quoted and letter in "*?") else letter
+        for part in word
+        for letter in part.text
+    )
+
+
+def assignment(token: Token) -> Assignment | None:
+    """Return the assignment that a token is; None for another word."""
+    if token.kind == "array":
+        name, adds = token.text.rstrip("+="), token.text.endswith("+=")
+        return Assignment(name, adds, (), token.items, token.line)
+    first = token.parts[0]
+    found = _ASSIGNED.match(first.text) if first.kind == "text" and not first.is_quoted else None
+    if found is None:
+        return None
+    rest = first._replace(text=first.text[found.end() :])
+    word = (*([rest] if rest.text else []), *token.parts[1:])
+    return Assignment(found[1], bool(found[2]), word, None, token.line)
