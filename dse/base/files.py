@@ -56,6 +56,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether a folder is there, with names as in `is_file`."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 @contextlib.contextmanager
 def writing_to(path: Path) -> Iterator[None]:
     """Turn an OSError (read-only, disk full …) into an InputError that names the path and the cause."""

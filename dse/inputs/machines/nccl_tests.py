@@ -189,10 +189,10 @@ def _row(
             "then time, algbw and busbw, as nccl-tests print them"
         )
     wrong = cells[at + 3] if len(cells) > at + 3 else "0"
-    if wrong.isdecimal() and int(wrong) > 0:
+    if wrong.isdecimal() and wrong.strip("0"):
         raise InputError(
-            f"{path}, line {number}: {wrong} values of {excerpt(cells[0])} bytes are wrong (#wrong), so that "
-            "no time can be trusted; repair the links or NCCL, and run it again"
+            f"{path}, line {number}: {excerpt(wrong)} values of {excerpt(cells[0])} bytes are wrong "
+            "(#wrong), so that no time can be trusted; repair the links or NCCL, and run it again"
         )
     return size, time, algorithm, bus, cells[3] if at > 3 else "none"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import is_file
+from dse.base.files import is_file, is_folder
 from dse.base.texts import excerpt, is_whole
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.commands import document_of_command, keys_of
@@ -86,7 +86,7 @@ def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Documen
     ):
         return _recipe(path, overrides, framework)
     if len(words) == 1 and not words[0].startswith("-") and "=" not in words[0]:
-        missing = "is a folder" if path.is_dir() else "no such file"
+        missing = "is a folder" if is_folder(path) else "no such file"
         problem = "its name does not say what it holds" if is_file(path) else missing
         kinds = ", ".join((*_SCRIPTS, *SUFFIXES, ".py"))
         raise InputError(
