@@ -47,10 +47,17 @@ def _plan(options: str, npus: int = 32, layers: int = 32) -> Plan:
         ),
         ("--use-precision-aware-optimizer --exp-avg-dtype fp8 --exp-avg-sq-dtype fp8", "optimizer_bytes", 6),
         ("--use-precision-aware-optimizer --exp-avg-dtype bf16", "optimizer_bytes", 10),
+        ("--optimizer sgd", "optimizer_bytes", 8),
+        ("--optimizer adam", "optimizer_bytes", None),
     ],
 )
 def test_an_older_option_counts_as_what_replaces_it(options: str, field: str, value: object) -> None:
     assert getattr(_plan(options), field) == value
+
+
+def test_another_optimizer_is_said_to_be_assumed() -> None:
+    assumed = "the states of Adam for those of muon, which are not modelled"
+    assert assumed in _reading("--optimizer muon").assumed
 
 
 def test_rotary_positions_by_their_older_flag_have_no_weights() -> None:

@@ -22,7 +22,15 @@ _FP8_RECIPES = {
     "blockwise": "fp8_block",
     "mxfp8": "mxfp8",
 }
-_MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
+_MOMENTS = {
+    6: ("fp8", "fp8"),
+    7: ("fp8", "bf16"),
+    8: ("bf16", "bf16"),
+    9: ("fp8", "fp32"),
+    10: ("bf16", "fp32"),
+}
+"""Types of both moments by the bytes of a weight, with the master weight."""
+_WITH_MOMENTUM = 8  # the same of one moment in fp32
 _MOMENT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
 _SHARDINGS = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _BRIDGED = ("deepep", "hybridep")
@@ -63,7 +71,7 @@ def plan_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         "dispatcher": _dispatcher(facts, assumed) if has_exchange else "alltoall",
         "overlap_ep": bool(facts["overlap_ep"]) and has_exchange,
         "graphs": _graphs(facts),
-        "optimizer_bytes": _optimizer_bytes(facts),
+        "optimizer_bytes": _optimizer_bytes(facts, assumed),
     }
     if facts["deepspeed"]:
         values["framework"] = "megatron-deepspeed"
@@ -176,8 +184,13 @@ def _graphs(facts: Facts) -> str:
     return found
 
 
-def _optimizer_bytes(facts: Facts) -> int | None:
-    """Bytes of a weight in fp32 and of its two moments; None for the usual ones in fp32."""
+def _optimizer_bytes(facts: Facts, assumed: list[str]) -> int | None:
+    """Bytes of a weight in fp32 and of its moments, of which SGD has one; None for those of Adam in fp32."""
+    optimizer = str(facts.get("optimizer") or "adam")
+    if optimizer == "sgd":
+        return _WITH_MOMENTUM
+    if optimizer != "adam":
+        assumed.append(f"the states of Adam for those of {optimizer}, which are not modelled")
     kinds = [str(facts[name]) for name in ("exp_avg_dtype", "exp_avg_sq_dtype")]
     if not facts["precision_aware"] or kinds == ["fp32", "fp32"] or not set(kinds) <= set(_MOMENT_BYTES):
         return None
@@ -238,11 +251,12 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     facts |= _recompute_facts(plan.recompute, plan.recompute_layers, light)
     if plan.offload.startswith("activations"):
         facts["offload_layers"] = _offloaded_layers(job, lacks)
-    if plan.offload == "optimizer" or plan.optimizer_bytes == _MOMENTS_IN_BF16:
+    moments = _MOMENTS.get(plan.optimizer_bytes or 0)
+    if plan.offload == "optimizer" or moments:
         facts["precision_aware"] = True
         facts["optimizer_offload"] = plan.offload == "optimizer"
-    if plan.optimizer_bytes == _MOMENTS_IN_BF16:
-        facts |= {"exp_avg_dtype": "bf16", "exp_avg_sq_dtype": "bf16"}
+    if moments:
+        facts |= {"exp_avg_dtype": moments[0], "exp_avg_sq_dtype": moments[1]}
     degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
     facts["pp_before_dp"] = own_order("megatron-lm", plan.order, degrees) == "tp-cp-ep-pp-dp"
     if model.experts:
@@ -268,8 +282,8 @@ def _refuse(plan: Plan, lacks: list[Lack]) -> None:
         (
             "optimizer_bytes",
             None,
-            plan.optimizer_bytes not in (None, _MOMENTS_IN_BF16),
-            "Megatron keeps a master weight, and both moments in fp32 or in bf16",
+            plan.optimizer_bytes not in (None, *_MOMENTS),
+            "Megatron keeps a master weight, and both moments in fp32, bf16 or fp8",
         ),
     )
     lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]
