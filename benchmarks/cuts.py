@@ -16,8 +16,7 @@ from benchmarks.cases import Cases
 from benchmarks.partition_packages import KaHIP, undirected
 from dse.base.lazy import is_installed
 from dse.partition.objectives import evaluate
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners.multilevel import Multilevel
 

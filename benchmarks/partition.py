@@ -16,8 +16,7 @@ from dse.base.errors import InputError
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.objectives import evaluate
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits, Partitioner
 from dse.partition.search.partitioners.multilevel import Multilevel
 

@@ -21,7 +21,7 @@ from dse.simulation.simulators import NativeSimulator
 from dse.simulation.simulators.astrasim import write_inputs
 from dse.simulation.validation import Case as RecordedCase
 from dse.simulation.validation import Expected, check
-from dse.simulation.validation.log import read_log
+from dse.simulation.validation.contents import read_log
 from dse.simulation.workloads import StageGenerator, generate
 
 ASTRA_SIM, STAGE = "ASTRA_SIM_BIN", "STAGE_DIR"

@@ -15,8 +15,7 @@ from typing import Any
 
 from benchmarks.cases import Cases
 from benchmarks.measure import BenchmarkError, in_fresh_process
-from dse.answers.explorer.engine_file import engine_file
-from dse.answers.explorer.page import script
+from dse.answers.explorer.page import engine_file, script
 from dse.inputs.strategies import TRACED, Strategy
 from dse.simulation.workloads.generators import _generated
 from dse.studies.config import compose_config

@@ -40,8 +40,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     """
     import sys
 
-    from dse.base.errors import InputError
-    from dse.base.suggestions import did_you_mean
+    from dse.base.errors import InputError, did_you_mean
 
     name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
     if name in ("-h", "--help"):

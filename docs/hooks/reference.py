@@ -8,9 +8,7 @@ from typing import Any
 
 from dse.base.files import conf_folder
 from dse.studies.config.compose import compose_config
-from dse.studies.config.entries import Entry, commands_text, entries
-from dse.studies.config.schema import ConfigSchema
-from dse.studies.config.uses import use_of
+from dse.studies.config.schema import ConfigSchema, Entry, commands_text, entries, use_of
 
 GROUPS = ("model", "system", "space", "search", "executor", "simulator", "workload")
 _WITH_CHOICES = ("space", "search", "executor", "simulator", "workload")

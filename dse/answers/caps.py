@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dse.answers.groups import Group
 from dse.answers.selection import finished_points
 from dse.base.errors import InputError
+from dse.base.lazy import pa, pc
 from dse.base.units import format_bytes, parse_bytes
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES
 from dse.inputs.systems.values import memory_of_spec
 from dse.studies.store import StudyStore
 from dse.studies.store.history import sweep_caps
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,6 @@ def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[
 
 def fitting_rows(table: pa.Table, memory_cap_bytes: int | None) -> pa.Table:
     """Return the rows whose peak memory is known and at most the cap; all of them without a cap."""
-    import pyarrow.compute as pc
-
     if memory_cap_bytes is None:
         return table
     return table.filter(pc.less_equal(table["peak_memory_bytes"], memory_cap_bytes))
@@ -127,8 +122,6 @@ def cap_words(size_bytes: int, *, exact: bool = False) -> str:
 
 def nothing_fits(points: pa.Table, limit: int | None) -> str:
     """Say why a list of points is empty."""
-    import pyarrow.compute as pc
-
     smallest = pc.min(points["peak_memory_bytes"]).as_py()
     if limit is None or smallest is None:
         return "no point is ok"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dse.answers.groups import DIGEST_DIGITS
 from dse.answers.texts import any_text_has, combined
+from dse.base.lazy import pa, pc
 from dse.base.texts import counted, printable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dse.studies.points.inputs import files_of_json
 
 _DIGEST = '_sha256"'
 
@@ -19,9 +16,6 @@ def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
 
     They stay, and the note says so too, where no point of the same file has the content of today.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     systems = combined(table["system_spec"])
     if not any_text_has(systems.dictionary, _DIGEST):  # most systems name no file
         return table, []
@@ -55,8 +49,6 @@ def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
 def _files(system_spec: str) -> list[tuple[str, str, str | None]]:
     if _DIGEST not in system_spec:
         return []
-    from dse.studies.points.inputs import files_of_json
-
     return list(dict.fromkeys(files_of_json(system_spec)))
 
 

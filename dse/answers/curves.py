@@ -8,6 +8,7 @@ from typing import Any
 
 from dse.answers.selection import Whole, finished_points, ranks_of_texts
 from dse.base.errors import InputError
+from dse.base.lazy import np, pa
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store.columns import column
 from dse.studies.store.schema import Rows, StudyRow, as_rows, as_table
@@ -45,9 +46,6 @@ def pareto_front(
     Raises:
         InputError: no point that is ok has a value in every column.
     """
-    import numpy as np
-    import pyarrow as pa
-
     table = as_table(rows)
     points = finished_points(table)
     chosen = [column(table, name).take(points) for name in columns] + [cost.take(points) for cost in costs]
@@ -72,8 +70,6 @@ def pareto_front(
 
 def _first_and_better(values: Any) -> Any:
     """Indices of the rows that no earlier one equals or beats; rows are in lexicographic order."""
-    import numpy as np
-
     if values.shape[1] == 2:  # the usual case: the second value is below all earlier ones
         least_before = np.concatenate([[np.inf], np.minimum.accumulate(values[:, 1])[:-1]])
         return np.flatnonzero(values[:, 1] < least_before)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from dse.answers.groups import DIGEST_DIGITS, Group, flat_texts, names_alone
 from dse.answers.selection import Selection, Whole, finished_points, select
 from dse.answers.texts import texts_of
 from dse.base.errors import InputError
+from dse.base.lazy import pa
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store.schema import as_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 StrategyValues: TypeAlias = "tuple[int | str, ...]"
 """Those of `STRATEGY_FIELDS`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dse.answers.caps import under
 from dse.answers.differences import InputChange, StrategyChange, StudyComparison
 from dse.answers.summary import render_rows
-from dse.base.tables import aligned
+from dse.base.texts import aligned
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
 from dse.studies.store.schema import StudyRow

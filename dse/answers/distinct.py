@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.groups import question_of, stored_model
 from dse.answers.selection import SELECTION_COLUMNS
 from dse.answers.texts import combined, texts_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dse.base.lazy import np, pa, pc
 
 
 def distinct_points(table: pa.Table) -> pa.Table:
@@ -18,10 +16,6 @@ def distinct_points(table: pa.Table) -> pa.Table:
     Such differ only in a choice that changes nothing for them: how to recompute, where nothing is
     recomputed; or a number of micro-batches that is the default one's. Of each one stays, whatever the order.
     """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if any('"predictor"' in text for text in texts_of(table["options"])):
         return table  # the strategy says all of it
     texts = combined(table["model_spec"])

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from dse.base.tables import table
-from dse.base.texts import counted, excerpt, printable
+from dse.base.errors import excerpt
+from dse.base.texts import counted, printable, table
 from dse.inputs.machines import CollectiveTimes, Given, HostTree, Machine
 from dse.inputs.machines.given import PREFIX
 from dse.inputs.machines.machine import CPU, GPU, Link

@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.texts import any_text_has, combined, texts_of
 from dse.base.files import conf_file, conf_names
+from dse.base.lazy import pa
 from dse.base.plain_data import read_yaml
 from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points import PREDICTION, SIMULATION, method_of_options
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PREDICTED = "predicted on hardware (fidelity=realistic)"
 SIMULATED = "simulated without the reference's limits (fidelity=realistic)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.answers.differences import InputChange, changed_fields
 from dse.answers.groups import flat_texts
 from dse.answers.texts import combined
+from dse.base.lazy import np
 from dse.studies.points import scenario_of
 from dse.studies.store import StudyStore
 
@@ -55,8 +56,6 @@ def foreign_inputs(config: Config, store: StudyStore) -> str:
 
 def _stored(store: StudyStore) -> set[tuple[str, ...]]:
     """The combinations of inputs that the study has; rows of schema version 1 have none."""
-    import numpy as np
-
     table = store.read_table(list(_COLUMNS))
     columns = [combined(table[name]) for name in _COLUMNS]
     if any(column.null_count for column in columns):

@@ -8,21 +8,18 @@ import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.fidelities import fidelity_of_rows, hints_of_rows
 from dse.answers.selection import SELECTION_COLUMNS
 from dse.answers.texts import combined, texts_of
 from dse.base.errors import InputError
+from dse.base.lazy import np, pa, pc
 from dse.base.records import converted
 from dse.base.texts import printable, shared_json
 from dse.inputs.models import CHOICES, ModelSpec
 from dse.inputs.systems.values import label_of_spec, own_fields, shown
 from dse.studies.store.schema import StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 ANSWER_COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options", "reason")
 """What it takes to answer by groups: to split rows, to select among them, to describe variants and losses."""
@@ -57,8 +54,6 @@ def groups(table: pa.Table) -> list[Group]:
     Wall times of one model on variants of a system compare, and so do ways to run it (`CHOICES`: its
     micro-batches, for example); those of another batch or sequence, or of more NPUs, do not.
     """
-    import pyarrow.compute as pc
-
     codes, entries = _questions(table)
     if len(entries) <= 1:
         return [Group(_title(*entry, {}), table) for entry in entries] or [Group("no point", table)]
@@ -91,10 +86,6 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
     The names are part of the texts, so that looking at the (few) distinct texts is enough; rows of schema
     version 1 have no texts. Their names distinguish them.
     """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     model_rows, models, model_labels = _named(table, "model", "model_spec", question_of, _name)
     system_rows, systems, system_labels = _named(table, "system", "system_spec", _system, _system)
     sizes = pc.dictionary_encode(table["npus"]).unify_dictionaries().combine_chunks()
@@ -127,9 +118,6 @@ def _named(
 
     Texts for which `same` is equal have one code.
     """
-    import numpy as np
-    import pyarrow.compute as pc
-
     texts = combined(table[spec])
     if texts.null_count:
         encoded = pc.dictionary_encode(table[column]).unify_dictionaries().combine_chunks()

@@ -12,22 +12,22 @@ from dse.answers.caps import Cap
 from dse.answers.subjects import subjects
 from dse.base.errors import InputError, NothingFits
 from dse.base.files import conf_names
+from dse.base.lazy import np
 from dse.base.machine import usable_cores
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.columns import Strategies
 from dse.inputs.systems import SystemSpec
 from dse.planner.files.answer import Answer, read_answer
-from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import ClusterPlan
 from dse.planner.problem.steps import way_of
-from dse.prediction.frameworks.checks.clusters import cluster_of_gpu, cluster_of_name
+from dse.prediction.frameworks.checks.check import cluster_of_gpu, cluster_of_name
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.models import model_from, model_values
 from dse.prediction.steps.details import listed_stages
 from dse.prediction.steps.plan import Plan, text_of_layers
-from dse.prediction.steps.predict import predict
+from dse.prediction.steps.predict import Prediction, predict
 from dse.prediction.steps.predicted_strategies import predict_strategies
-from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.strategies import Refusals, plan_of
 from dse.studies.composed import training_strategies
 from dse.studies.points import PREDICTION, DesignPoint
@@ -81,8 +81,6 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
         InputError: the system is no cluster, or no strategy divides the model.
         NothingFits: no strategy fits.
     """
-    import numpy as np
-
     cluster = system.cluster
     if cluster is None or model.fidelity != "realistic":
         raise InputError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from dse.answers.foreign_inputs import foreign_inputs
 from dse.base.errors import InputError, naming_paths
+from dse.base.lazy import pa
 from dse.base.settings.checks import checked_folder, described
 from dse.base.settings.keywords import Value, words_of
 from dse.studies.config import Config, compose_config
@@ -22,8 +23,6 @@ from dse.studies.store import StudyRow, StudyStore, as_rows
 from dse.studies.sweeps import Session
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dse.answers.explain.predicted_step import PredictedStep
     from dse.base.command_lines import Arguments
     from dse.collectives.question import SynthesizedCollective

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.caps import fitting_rows
 from dse.answers.groups import Group
 from dse.answers.selection import Whole, finished_points, rank_order
 from dse.answers.summary import render_rows, row_to_json
 from dse.base.errors import InputError
+from dse.base.lazy import pa, pc
 from dse.base.texts import counted
 from dse.base.units import format_time
 from dse.studies.store import StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 COLUMNS = {"expected_time": "run_time_s", "cost": "run_cost", "energy": "run_energy_mwh"}
 OBJECTIVE_COLUMNS = (*COLUMNS.values(), "run_effective_pct")
@@ -101,8 +99,6 @@ def objective_answers(
 def _answer(
     objective: str, model: str, firsts: list[pa.Table], plain: list[pa.Table], whole: Whole
 ) -> ObjectiveAnswer:
-    import pyarrow as pa
-
     column = COLUMNS[objective]
     rows = whole(pa.concat_tables([*firsts, *plain]))
     machines = sorted(rows[: len(firsts)], key=lambda row: getattr(row, column))
@@ -111,15 +107,11 @@ def _answer(
 
 
 def _without_failures(table: pa.Table, column: str) -> pa.ChunkedArray:
-    import pyarrow.compute as pc
-
     return pc.multiply(table[column], table["run_effective_pct"])
 
 
 def _first(table: pa.Table, figures: pa.ChunkedArray) -> pa.Table:
     """Return the row of the least figure; of several the first by rank."""
-    import pyarrow.compute as pc
-
     least = table.filter(pc.equal(figures, pc.min(figures)))
     return least.take(rank_order(least)[:1])
 

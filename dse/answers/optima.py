@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dse.answers.fidelities import fidelity_of_rows
 from dse.answers.groups import question_of, shown_field, varying
 from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
 from dse.answers.texts import combined, texts_of
+from dse.base.lazy import np, pa, pc
 from dse.base.texts import shared_json
 from dse.inputs.models import CHOICES
 from dse.inputs.systems.values import memory_of_spec, own_fields, shown
 from dse.studies.store.order import row_order
 from dse.studies.store.schema import Status, StudyRow, as_rows
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
 
 OPTIMA_COLUMNS = ("model_spec", "system_spec", "options")
 """Columns besides those of the ranking that distinguish settings."""
@@ -84,9 +81,6 @@ def axis_studies(
     `table` may lack columns that are neither of the ranking nor `OPTIMA_COLUMNS` nor `npus`, if `whole` gets
     whole rows. Rows of schema version 1, which do not say their inputs, are no axis study.
     """
-    import numpy as np
-    import pyarrow as pa
-
     codes = _setting_codes(table)
     if codes is None:
         return []
@@ -166,8 +160,6 @@ def setting_label(study: AxisStudy, setting: Setting) -> list[str]:
 
 def _setting_codes(table: pa.Table) -> np.ndarray[Any, Any] | None:
     """A number for each row, equal for rows with the same inputs but for the strategy; None if unknown."""
-    import numpy as np
-
     codes = np.zeros(table.num_rows, np.int64)
     for name in OPTIMA_COLUMNS:
         texts = combined(table[name])
@@ -228,9 +220,6 @@ class _Bests(NamedTuple):
 
 
 def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None) -> _Bests:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     points = finished_points(table).to_numpy()
     peaks = table["peak_memory_bytes"].take(pa.array(points)).combine_chunks()
     least = pa.table({"setting": codes[points], "peak": peaks}).group_by("setting")
@@ -246,9 +235,6 @@ def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None) -> _Be
 
 def _first_of_each(table: pa.Table, codes: Any, points: Any) -> dict[int, int]:
     """Return the place of the best of some points for each setting: only the fastest ones are ranked."""
-    import numpy as np
-    import pyarrow as pa
-
     walls = table["wall_time_ns"].take(pa.array(points)).to_numpy()
     least = np.full(int(codes.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, codes[points], walls)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dse.answers.groups import Group, groups
 from dse.base.errors import InputError
 from dse.base.expressions import Expression
+from dse.base.lazy import pa, pc
 from dse.studies.search.goals import number, numeric_columns
 from dse.studies.store import Rows, as_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,6 @@ def regret(
 
 def by_group(found: pa.Table, truth: pa.Table) -> list[tuple[Group, Group]]:
     """Split both tables by the groups of the truth; those of which the search evaluated a point."""
-    import pyarrow.compute as pc
-
     parts = []
     for group in groups(truth):
         some = found.filter(pc.is_in(found["key"], value_set=group.table["key"].combine_chunks()))
@@ -71,8 +66,6 @@ def by_group(found: pa.Table, truth: pa.Table) -> list[tuple[Group, Group]]:
 
 
 def _best(table: pa.Table, goal: Expression, memory_cap_bytes: int | None) -> float | None:
-    import pyarrow.compute as pc
-
     table = table.filter(pc.field("status") == "ok")
     if memory_cap_bytes is not None:
         table = table.filter(pc.field("peak_memory_bytes") <= memory_cap_bytes)

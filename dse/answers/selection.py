@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dse.answers.texts import rows_with
 from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tie_columns, tied_points
 from dse.answers.verdicts import points_that_fit, points_that_may_fit, verdict_of
 from dse.base.errors import InputError
+from dse.base.lazy import pa, pc
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store.order import row_order
 from dse.studies.store.reasons import Reason, reasons_of
 from dse.studies.store.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RANKING_COLUMNS = (
     "wall_time_ns",
@@ -80,8 +78,6 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     Raises:
         InputError: a cap is asked for and no point has a peak memory.
     """
-    import pyarrow.compute as pc
-
     check_type("select: memory_cap_bytes", memory_cap_bytes, (Integral, type(None)), "a whole number or None")
     memory_cap_bytes = None if memory_cap_bytes is None else int(memory_cap_bytes)  # that of numpy, too
     table = as_table(rows)
@@ -147,8 +143,6 @@ class _Best(NamedTuple):
 
 def _best_and_runner_up(table: pa.Table, points: pa.Array, whole: Whole) -> _Best:
     """The first of these points, the first that is not alike, and how many are tied with it."""
-    import pyarrow as pa
-
     first = _ranked(table, points, 1, whole)
     if not first:
         return _Best()
@@ -201,8 +195,6 @@ def ranking(rows: Rows, *, memory_cap_bytes: int | None = None, limit: int | Non
 
 def counts_by_status(rows: Rows) -> dict[Status, int]:
     """The number of points of every status, zeros included, in the order of `STATUSES`."""
-    import pyarrow.compute as pc
-
     counted = pc.value_counts(as_table(rows)["status"]).to_pylist()
     found = {entry["values"]: int(entry["counts"]) for entry in counted}
     return {status: found.get(status, 0) for status in STATUSES}
@@ -210,15 +202,11 @@ def counts_by_status(rows: Rows) -> dict[Status, int]:
 
 def finished_points(table: pa.Table) -> pa.Array:
     """The indices of the points that are ok."""
-    import pyarrow.compute as pc
-
     ok = pc.and_(rows_with(table["status"], "ok"), pc.is_valid(table["wall_time_ns"]))
     return _indices(ok)
 
 
 def _fitting(table: pa.Table, finished: pa.Array, memory_cap_bytes: int) -> pa.Array:
-    import pyarrow.compute as pc
-
     peaks = table["peak_memory_bytes"].take(finished)
     if len(finished) and peaks.null_count == len(finished):
         raise InputError(
@@ -230,9 +218,6 @@ def _fitting(table: pa.Table, finished: pa.Array, memory_cap_bytes: int) -> pa.A
 
 def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) -> list[StudyRow]:
     """The first `limit` points; only those that are as fast as the last of them are sorted by all columns."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     count = len(points) if limit is None else min(limit, len(points))
     if count < len(points):
         walls = table["wall_time_ns"].take(points).combine_chunks()
@@ -248,17 +233,12 @@ def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) 
 
 def rank_order(table: pa.Table, columns: Sequence[str] = RANKING_COLUMNS) -> pa.Array:
     """The indices of the rows of a table, best first; of rows with equal columns the inputs decide."""
-    import pyarrow as pa
-
     inputs = [name for name in _TIE_BREAKERS if name in table.column_names]
     return pa.array(row_order(table, list(dict.fromkeys([*columns, *inputs]))))
 
 
 def ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:
     """For each row the place of its text among all of them: texts are long, and many rows share them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
     if isinstance(texts, pa.ChunkedArray):  # no chunk at all
         return pa.array([], pa.int32())
@@ -267,9 +247,6 @@ def ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:
 
 def _indices(mask: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Where a mask is true; nulls are not."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     filled = pc.fill_null(mask, False)
     if isinstance(filled, pa.ChunkedArray):
         filled = filled.combine_chunks()

@@ -8,8 +8,7 @@ from pathlib import Path
 from dse.base.errors import InputError, NothingFits
 from dse.planner.files.answer import read_answer
 from dse.planner.problem.arguments import Asked
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.questions.failures import replan
 from dse.planner.questions.subsets import kind_of
 from dse.planner.search.automatic import solve

@@ -8,8 +8,7 @@ from typing import Any
 
 from dse.answers.sizes import OBJECTIVES, NextSize, Size, front, next_sizes, winners
 from dse.answers.training_runs import run_data
-from dse.base.tables import table
-from dse.base.texts import counted
+from dse.base.texts import counted, table
 from dse.base.units import format_count, format_time
 
 _NAMES = {"time": "fastest", "cost": "cheapest", "energy": "least energy"}

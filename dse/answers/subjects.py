@@ -12,6 +12,7 @@ from dse.answers.distinct import distinct_points
 from dse.answers.groups import ANSWER_COLUMNS, Group, groups
 from dse.answers.selection import Selection, Whole, select
 from dse.base.errors import InputError
+from dse.base.lazy import pc
 from dse.base.units import format_bytes
 from dse.studies.store import Snapshot, StudyRow, StudyStore
 from dse.studies.store.history import unfinished_sweep
@@ -152,8 +153,6 @@ def numbered(found: list[Group], number: int | None) -> list[Group]:
 
 
 def _has(group: Group, row: StudyRow) -> bool:
-    import pyarrow.compute as pc
-
     return pc.any(pc.equal(group.table["key"], row.key)).as_py() is True
 
 
@@ -166,8 +165,6 @@ def _about(subject: Subject, row: StudyRow) -> Subject:
 
 def _candidates(snapshot: Snapshot, subject: Subject) -> list[StudyRow]:
     """The whole rows of a group that have the inputs of its point."""
-    import pyarrow.compute as pc
-
     assert subject.row is not None
     table = subject.group.table
     for name in ("model_spec", "system_spec", "options"):

@@ -8,16 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dse.answers.caps import cap_words
-from dse.answers.cautions import cautions
 from dse.answers.columns import Shown, percentage, shown_columns
-from dse.answers.conventions import certainty
+from dse.answers.conventions import cautions, certainty
 from dse.answers.groups import variant_of
 from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
-from dse.base.tables import Line, aligned
-from dse.base.texts import counted, printable
+from dse.base.texts import Line, aligned, counted, printable
 from dse.base.units import duration_range, format_bytes
-from dse.prediction.steps.verdicts import margin_of
+from dse.prediction.steps.predict import margin_of
 from dse.studies.store.schema import Status, StudyRow
 
 SHOWN_SETTINGS = 40

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dse.answers import (
     ANSWER_COLUMNS,
     Cap,
@@ -24,11 +22,9 @@ from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers
 from dse.answers.optima import optima_of
 from dse.answers.summary import SHOWN_SETTINGS
 from dse.answers.tables import best_of
+from dse.base.lazy import pa, pc
 from dse.studies.store import Snapshot, StudyStore
 from dse.studies.sweeps.notes import cuts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SHOWN_GROUPS = 12
 
@@ -44,8 +40,6 @@ def sweep_answer(
     Raises:
         FileNotFoundError, InputError: as `StudyStore.snapshot`.
     """
-    import pyarrow.compute as pc
-
     others = keys is not None
     columns = [*ANSWER_COLUMNS, "fractional", "impossible_split"]
     columns += OBJECTIVE_COLUMNS if objective in COLUMNS else ()
@@ -92,9 +86,6 @@ def sweep_answer(
 
 def _better_in_study(snapshot: Snapshot, group: Group, selection: Selection) -> list[str]:
     """Name the best of the whole study for the question of a group, where it is not that of the sweep."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     first = group.table.slice(0, 1)
     model, system = first["model_spec"].to_pylist()[0], first["system"].to_pylist()[0]
     rows = snapshot.table.filter(pc.equal(snapshot.table["system"], system))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.caps import Cap, apply_cap, fitting_rows, nothing_fits, under
 from dse.answers.changed_files import current_points
@@ -15,18 +15,14 @@ from dse.answers.fidelities import fidelity_of
 from dse.answers.groups import Group, describe_variants, groups, sortable, variant_fields, variant_of
 from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import AxisStudy, axis_studies, optima_of
-from dse.answers.selection import finished_points, rank_order
+from dse.answers.selection import Whole, finished_points, rank_order
 from dse.answers.subjects import numbered, subject_of
 from dse.answers.summary import SHOWN_SETTINGS, render, render_axes, render_rows, row_to_json, to_json
 from dse.answers.tops import split_by, tops
+from dse.base.lazy import pa, pc
 from dse.base.units import format_bytes
 from dse.inputs.systems.values import shown
 from dse.studies.store import RowExpression, Snapshot, StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from dse.answers.selection import Whole
 
 _SHOWN_VARIANTS = 20
 
@@ -265,8 +261,6 @@ def _best_of_each(
     At most `_SHOWN_VARIANTS`, how many more there are, and the fields that vary; empty if there is only one.
     Rows of schema version 1 have no variants.
     """
-    import pyarrow as pa
-
     table = group.table
     if table["system_spec"].null_count or table["options"].null_count:
         return [], 0, []
@@ -299,8 +293,6 @@ def _best_of_each(
 
 def _best_row(table: pa.Table, memory_cap_bytes: int | None) -> tuple[pa.Table, bool] | None:
     """A table of the point that stands for these rows, as `subject_of` chooses it, and whether it fits."""
-    import pyarrow.compute as pc
-
     for some, fits in ((fitting_rows(table, memory_cap_bytes), True), (table, False)):
         finished = some.take(finished_points(some))
         if finished.num_rows:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dse.base.lazy import pa, pc
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str]:
     """The distinct texts of a column, nulls left out."""
-    import pyarrow.compute as pc
-
     array = combined(column)
     if len(array.dictionary) == 1 and array.null_count < len(array):
         return [str(array.dictionary[0])]
@@ -21,9 +16,6 @@ def texts_of(column: pa.ChunkedArray) -> list[str]:
 
 def rows_with(column: pa.ChunkedArray, text: str) -> pa.ChunkedArray | pa.Array:
     """Where a column has a text, as flags: a coded column is compared by its numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not pa.types.is_dictionary(column.type):
         return pc.equal(column, text)
     array = combined(column)
@@ -32,15 +24,11 @@ def rows_with(column: pa.ChunkedArray, text: str) -> pa.ChunkedArray | pa.Array:
 
 def any_text_has(texts: pa.Array, part: str) -> bool:
     """Whether one of some texts contains another: few do, and most need not become objects."""
-    import pyarrow.compute as pc
-
     return bool(pc.any(pc.match_substring(texts, part)).as_py())
 
 
 def combined(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """A column of texts as one array with one dictionary."""
-    import pyarrow as pa
-
     array = column.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # no chunk at all
         return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], pa.string()))

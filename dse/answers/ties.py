@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dse.base.lazy import np, pa, pc
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import DEGREES
 from dse.prediction.intervals.ties import tie_gap
 from dse.studies.points import PREDICTION, method_of_options
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from dse.studies.store.schema import StudyRow
+from dse.studies.store.schema import StudyRow
 
 PLAN = (*DEGREES, "weight_sharded", "schedule", "chunks")
 """The axes that make a plan: two points with the same values of these are twins."""
@@ -26,9 +23,6 @@ _NEAR = 1.002  # more than the four digits of a duration tell apart
 
 def tied_points(table: pa.Table, best: StudyRow) -> Any:
     """Return for each row of a table whether it is printed as the best of them, as an array of booleans."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     wall_time_ns = best.wall_time_ns or 0
     near = pc.less_equal(table["wall_time_ns"], math.ceil(wall_time_ns * _NEAR)).to_numpy()
     tied = np.zeros(table.num_rows, bool)
@@ -75,9 +69,6 @@ def tie_words(best: StudyRow, others: int, roomiest: StudyRow) -> str:
 
 def _twins(table: pa.Table, best: StudyRow) -> Any:
     """Mark the rows that have the plan of the best one."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     twins = np.ones(table.num_rows, bool)
     for name in PLAN:
         twins &= pc.equal(table[name], getattr(best, name)).to_numpy()

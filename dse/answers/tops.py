@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.selection import Whole, finished_points, rank_order
+from dse.base.lazy import np, pa, pc
 from dse.studies.store.columns import grouping_column
 from dse.studies.store.schema import Rows, StudyRow, as_rows, as_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def tops(
@@ -26,9 +24,6 @@ def tops(
     Raises:
         InputError: an unknown column.
     """
-    import numpy as np
-    import pyarrow as pa
-
     table = as_table(rows)
     points = finished_points(table)
     if not len(points):
@@ -53,9 +48,6 @@ def split_by(table: pa.Table, by: Sequence[str]) -> list[tuple[tuple[Any, ...], 
     Raises:
         InputError: an unknown column.
     """
-    import numpy as np
-    import pyarrow as pa
-
     if not table.num_rows:
         return []
     codes, keys = _codes(table, by)
@@ -66,8 +58,6 @@ def split_by(table: pa.Table, by: Sequence[str]) -> list[tuple[tuple[Any, ...], 
 
 def _codes(table: pa.Table, by: Sequence[str]) -> tuple[Any, list[Callable[[int], Any]]]:
     """A number for each row, in the order of the values of some columns; and the value of a row in each."""
-    import numpy as np
-
     keys: list[Callable[[int], Any]] = []
     codes = np.zeros(table.num_rows, np.int64)
     for name in by:
@@ -84,9 +74,6 @@ def _value_at(indices: Any, values: list[Any], row: int) -> Any:
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Any, list[Any]]:
     """For each row the index of its value, and the values, None among them: no object for each row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     encoded = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # no chunk at all
         return pa.array([], pa.int64()).to_numpy(), []

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from dse.base.tables import pairs
-from dse.base.texts import counted
+from dse.base.texts import counted, pairs
 from dse.base.units import format_bytes, format_count, format_time
 from dse.prediction.runs.power import Bounds, Energy
 from dse.prediction.runs.run import Run

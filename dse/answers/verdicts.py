@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dse.answers.texts import combined, rows_with
+from dse.base.lazy import pa, pc
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.systems.values import memory_of_spec
-from dse.prediction.steps.verdicts import Verdict, margin_of, most_that_may_fit, verdict
+from dse.prediction.steps.predict import Verdict, margin_of, most_that_may_fit, verdict
 from dse.studies.points import PREDICTION, method_of_options
 from dse.studies.store.schema import StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: float | None) -> pa.Array:
     """Return the indices of points above a capacity that may fit, and are faster than a wall time."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     peaks = table["peak_memory_bytes"]
     found = pc.greater(peaks, capacity_bytes)
     if not pc.any(found).as_py():
@@ -35,8 +29,6 @@ def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: fl
 
 def points_that_fit(table: pa.Table, capacity_bytes: int) -> pa.Array:
     """Return the indices of points that fit even if their peaks are larger by the margin of predictions."""
-    import pyarrow.compute as pc
-
     factors = _by_framework(table, lambda margin: 1 + margin)
     largest = pc.multiply(table["peak_memory_bytes"].cast("float64"), factors)
     found = pc.and_(rows_with(table["status"], "ok"), pc.less_equal(largest, float(capacity_bytes)))
@@ -45,8 +37,6 @@ def points_that_fit(table: pa.Table, capacity_bytes: int) -> pa.Array:
 
 def _by_framework(table: pa.Table, of_margin: Callable[[float], float]) -> pa.Array:
     """Return for each point what follows from the margin of its framework."""
-    import pyarrow as pa
-
     names = combined(table["framework"].dictionary_encode())
     found = [of_margin(_margin(name)) for name in names.dictionary.to_pylist()]
     return pa.array(found, pa.float64()).take(names.indices)

@@ -6,9 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, did_you_mean, excerpt
 
 HELP = ("-h", "--help")
 MANY = 10**6  # words of a command line that takes any number of them

@@ -1,16 +1,17 @@
-"""User errors: what a command line prints in one line, and the code with which it exits then."""
+"""User errors: the line that a command prints, parts of its words, and the code with which it exits then."""
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from dse.base.texts import shortened
-
 _OF_PATHS = (errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOSPC, errno.EROFS)
+_LONGEST_WORD = 200  # comparing takes time by the square of it
 
 
 class DseError(Exception):
@@ -60,3 +61,32 @@ def naming_paths() -> Iterator[None]:
         if error.errno not in _OF_PATHS or error.filename is None:
             raise
         raise InputError(f"{os.fsdecode(error.filename)}: {error.strerror}") from None
+
+
+def excerpt(text: object, most: int = 60) -> str:
+    """Return the beginning of a text that a file holds, for a message of one line."""
+    line = str(text)
+    line = line if len(line) <= most else f"{line[:most]}…"
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """Return a text in which a word of more than `most` characters, such as a number, is its two ends."""
+    return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][:100]}…{word[0][-20:]}", text)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `"; did you mean 'nearest'?"`, or an empty string if nothing among `known` comes near."""
+    if len(word) > _LONGEST_WORD:
+        return ""
+    nearest = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+
+
+def unknown(problem: str, word: str, known: Iterable[str], listing: str) -> str:
+    """Return `problem; did you mean 'nearest'? Listing`: the hint stands before a list, which may be long.
+
+    `listing` begins with a small letter, such as `allowed are a, b`; without a hint it follows a semicolon.
+    """
+    hint = did_you_mean(word, known)
+    return f"{problem}{hint} {listing[:1].upper()}{listing[1:]}" if hint else f"{problem}; {listing}"

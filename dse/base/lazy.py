@@ -1,4 +1,7 @@
-"""Names that are loaded when they are asked for, so that settings load no engine; packages of the extras."""
+"""Names and libraries that are loaded when they are used, so that settings load none; packages of the extras.
+
+`from dse.base.lazy import np, pa` is for modules that commands import before they know what they will do.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,50 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    import torch
+    import torch.distributed as dist
+    import yaml
+    from numpy.typing import NDArray
+
+    from dse.base import solvers
+    from dse.native import _engine
+
+__all__ = ["extra", "is_installed", "lazily"]
+__all__ += ["NDArray", "_engine", "dist", "np", "pa", "pc", "pd", "pq", "solvers", "torch", "yaml"]
+
+
+class _Library(ModuleType):
+    """A module that is imported when something of it is first used, and has all its names from then on."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Load the module, and return what it has under this name."""
+        module = importlib.import_module(self.__name__)
+        self.__dict__.update(vars(module))
+        return getattr(module, name)
+
+
+if not TYPE_CHECKING:
+    np, pd, yaml = _Library("numpy"), _Library("pandas"), _Library("yaml")
+    pa, pc, pq = _Library("pyarrow"), _Library("pyarrow.compute"), _Library("pyarrow.parquet")
+    torch, dist = _Library("torch"), _Library("torch.distributed")
+    _engine, solvers = _Library("dse.native._engine"), _Library("dse.base.solvers")
+
+    class NDArray:
+        """Stands in annotations for the type of numpy.typing, which would load NumPy."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            """Return something for `NDArray[np.int64]`."""
+            return cls
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dse.base.cancellation import Cancellation, Deadline
-from dse.base.lazy import extra
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, extra, np
 
 Answer = Literal["feasible", "infeasible", "unknown"]
 _INFINITY = float("inf")
@@ -70,8 +66,6 @@ class Program:
         self, seconds: float, seed: int, cancellation: Cancellation | None = None
     ) -> tuple[Answer, NDArray[np.float64] | None]:
         """Return whether there is a solution, and one; `unknown` at the time limit or when cancelled."""
-        import numpy as np
-
         highspy, solver = self._solved(seconds, seed, cancellation)
         status = solver.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -82,8 +76,6 @@ class Program:
 
     def minimised(self, deadline: Deadline, most_s: float) -> Optimum | None:
         """Return a cheapest solution of a program without whole variables; None if the time is too short."""
-        import numpy as np
-
         # Inner points without a corner of the polytope: corners take many times as long where many tie.
         # Where that ends unsure of its point, a corner is looked for.
         for options in ({"solver": "ipm", "run_crossover": "off"}, {"solver": "simplex"}):
@@ -105,8 +97,6 @@ class Program:
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> tuple[Any, Any]:
         """The package, and its solver after a run."""
-        import numpy as np
-
         highspy = load_highspy()
         solver = highspy.Highs()
         for option, value in {

@@ -12,9 +12,9 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
-from dse.base.texts import excerpt
+from dse.base.lazy import yaml
 
 MOST_DEPTH = 100
 MOST_NODES = 5_000_000
@@ -41,8 +41,6 @@ def yaml_data(text: str, where: str, most_nodes: int = MOST_NODES) -> Any:
     Raises:
         InputError: it is malformed, or as `check_yaml`.
     """
-    import yaml
-
     check_yaml(text, where, most_nodes)
     try:
         return yaml.load(text, _loader())
@@ -55,11 +53,8 @@ def yaml_data(text: str, where: str, most_nodes: int = MOST_NODES) -> Any:
 
 def yaml_text(data: Any, width: int) -> str:
     """Return plain data as YAML, keys in their order, in lines of up to `width` characters where it can."""
-    import yaml
-
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
-    return text
+    return yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
 
 
 def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
@@ -68,8 +63,6 @@ def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
     Raises:
         InputError: it is malformed, too deep or too large, contains itself, or has a number that is too long.
     """
-    import yaml
-
     nodes, sizes = 0, dict[str, int | None]()  # None while not complete
     opened: list[tuple[str | None, int]] = []
     try:
@@ -188,8 +181,6 @@ def _check_depth(content: Any, where: str) -> None:
 
 
 def _check_number(event: Any, place: str) -> None:
-    import yaml
-
     kinds = [event.tag] if event.tag else []
     if event.implicit[0]:  # a plain scalar: its form says what it is
         resolvers = yaml.SafeLoader.yaml_implicit_resolvers.get(event.value[0], [])
@@ -210,6 +201,4 @@ def _problem_of(number: str) -> str:
 
 
 def _loader() -> Any:
-    import yaml
-
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -11,9 +11,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from dse.base.errors import InputError
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt, unknown
 
 _Record = TypeVar("_Record")
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.base.lazy import _engine
+
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
 """Types of nodes in the format."""
 
@@ -34,6 +36,4 @@ def trace_node(
 
 def trace_of(nodes: Sequence[TraceNode]) -> bytes:
     """Return the contents of the trace file of one rank."""
-    from dse.native import _engine
-
     return _engine.trace_file(list(nodes)).encode()

@@ -7,9 +7,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes
-from dse.base.texts import excerpt
 
 MOST_BYTES = 2**26
 MOST_DEPTH = 200
@@ -39,8 +38,7 @@ def xml_root(content: bytes, where: str) -> Element:
         reader.parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two of encodings
         raise InputError(f"{where}: malformed XML: {excerpt(error, 100)}") from None
-    root: Element = reader.builder.close()
-    return root
+    return reader.builder.close()
 
 
 def refuse_declarations(content: bytes, where: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.cancellation import Cancellation, Deadline
 from dse.base.displays import Displayed
 from dse.base.errors import Cancelled, InputError
+from dse.base.lazy import pd
 from dse.base.settings.values import Values
 from dse.collectives.check.symmetric import checked
 from dse.collectives.files.exports import Exported
@@ -36,9 +37,6 @@ from dse.collectives.search.settings import effort_of, notes_of, synthesizer_of
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort, Synthesizer
 from dse.inputs.systems import SystemSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -178,8 +176,6 @@ class SynthesizedCollective(Displayed):
         Raises:
             InputError: the schedule is kept as its base, because it has too many sends to list.
         """
-        import pandas as pd
-
         if not self.schedule.can_be_listed:
             raise InputError(f"the {len(self.schedule)} sends of this schedule are too many for a table")
         table: pd.DataFrame = pd.DataFrame(self.schedule.columns())

@@ -8,11 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.base.command_lines import MANY, CommandLine, Option
-from dse.base.errors import InputError
+from dse.base.command_lines import MANY, Arguments, CommandLine, Option
+from dse.base.errors import InputError, did_you_mean
 from dse.base.settings.values import Values, entries, file, number, whole
-from dse.base.suggestions import did_you_mean
-from dse.commands.cli import JSON, print_json, print_notes, read_arguments, write_csv
+from dse.commands.cli import JSON, print_json, print_notes, reading, write_csv
 
 if TYPE_CHECKING:
     from dse.prediction.accuracy.accuracy import Accuracy
@@ -63,15 +62,13 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Print the errors; return the exit code. Rows without a prediction are part of the answer.
 
     Raises:
         InputError: a table or an option is wrong, or an output cannot be written.
     """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     values, options = arguments.values, arguments.options
     if "--kernels" in options:
         return _kernels([Path(word) for word in arguments.words], values, options)
@@ -83,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
     csv, page = file(values, "csv"), file(values, "page")
     from dse.base.files import check_output, write_output
     from dse.prediction.accuracy.output import coverage_table, csv_rows, render, to_json
-    from dse.prediction.steps.prediction import PARTS
+    from dse.prediction.steps.predict import PARTS
 
     for path, key in ((csv, "csv"), (page, "page")):
         if path is not None:
@@ -168,8 +165,7 @@ def _columns(text: str) -> list[str]:
 
 def _rows(paths: Sequence[Path], accelerators: Sequence[str]) -> list[MeasuredRow]:
     """The rows of tables, or those that dse brings; some with an accelerator of the user's."""
-    from dse.prediction.measured.published import published_rows
-    from dse.prediction.measured.rows import read_tables, unread_notes
+    from dse.prediction.measured.rows import published_rows, read_tables, unread_notes
 
     rows = read_tables(paths) if paths else published_rows()
     print_notes(unread_notes(paths))
@@ -182,9 +178,8 @@ def _rows(paths: Sequence[Path], accelerators: Sequence[str]) -> list[MeasuredRo
 
 
 def _accuracy(rows: Sequence[MeasuredRow], by: Sequence[str], limit_s: float | None, folds: str) -> Accuracy:
-    from dse.prediction.accuracy.accuracy import accuracy
+    from dse.prediction.accuracy.accuracy import accuracy, fold_names
     from dse.prediction.accuracy.comparison import compare
-    from dse.prediction.accuracy.folds import fold_names
 
     if folds:
         fold_names((), folds)  # an unknown name is refused before predictions are made
@@ -192,7 +187,7 @@ def _accuracy(rows: Sequence[MeasuredRow], by: Sequence[str], limit_s: float | N
     if not folds:
         return accuracy(compared, by)
     from dse.prediction.calibration.subjects import left_out_errors
-    from dse.prediction.measured.published import never_fitted
+    from dse.prediction.measured.rows import never_fitted
 
     shown_only = never_fitted()
     return accuracy(compared, by, left_out_errors([row for row in rows if row.id not in shown_only], folds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments, CommandLine
@@ -14,7 +15,7 @@ from dse.collectives.problem.arguments import (
     SEARCH_KEYS,
 )
 from dse.commands.cases import CHOICES, STUDY_KEYS, studied
-from dse.commands.cli import print_notes, read_arguments
+from dse.commands.cli import print_json, print_notes, read_arguments
 from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     from dse.collectives.search.settings import notes_of
     from dse.studies.syntheses import SynthesisEvaluator
-    from dse.studies.syntheses.grid import cases
+    from dse.studies.syntheses.case import cases
 
     asked = {key: value for key, value in arguments.values.items() if key in AXES}
     _, rows, notes = studied(
@@ -78,10 +79,8 @@ def _systems(arguments: Arguments) -> list[tuple[str, Any]]:
 
 
 def _print(rows: Sequence[SynthesisRow], form: str) -> None:
-    from dataclasses import asdict
 
-    from dse.commands.cli import print_json
-    from dse.studies.syntheses.table import table_text
+    from dse.studies.syntheses.record import table_text
 
     if form == "json":
         print_json([asdict(row) for row in rows] or [[]])

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.base.command_lines import MANY, CommandLine, Option
+from dse.base.command_lines import MANY, Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, entries, file
-from dse.commands.cli import JSON, print_json, print_notes, read_arguments
+from dse.commands.cli import JSON, print_json, print_notes, reading
 
 if TYPE_CHECKING:
     from dse.prediction.calibration.calibration import Calibration
@@ -49,15 +49,13 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Print the constants and write the file; return the exit code.
 
     Raises:
         InputError: a table, key or option is wrong, or there are too few rows.
     """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     output = file(arguments.options, "--output")
     paths, keys = [Path(word) for word in arguments.words], arguments.values
     for option in ("--all", "--unseen"):
@@ -155,7 +153,7 @@ def _all(folder: Path | None) -> list[Calibration]:
     from dse.inputs.accelerators.accelerator import accelerator
     from dse.prediction.calibration.calibration import calibrate
     from dse.prediction.calibration.subjects import shipped_path, shipped_problem
-    from dse.prediction.measured.published import fitted_rows
+    from dse.prediction.measured.rows import fitted_rows
 
     if folder is not None:
         for part in ("accelerator", "framework"):
@@ -177,7 +175,7 @@ def _unseen(folder: Path | None, options: Values) -> None:
     from dse.prediction.accuracy.output import coverage_table
     from dse.prediction.calibration.unseen import tables
     from dse.prediction.intervals.coverage import coverages, held_out
-    from dse.prediction.measured.published import fitted_rows
+    from dse.prediction.measured.rows import fitted_rows
 
     if folder is not None:
         _check_folder(folder, "in which --unseen writes")

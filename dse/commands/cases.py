@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import yaml
 from dse.base.settings.values import whole
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ def studied(
 
 def configuration(arguments: Arguments) -> str:
     """Return the keys as YAML, whatever characters their values have."""
-    import yaml
-
     keys = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
     text: str = yaml.safe_dump(keys, allow_unicode=True, width=1000)
     return text.rstrip("\n")

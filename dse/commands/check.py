@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import MANY, Arguments, CommandLine
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import assignments, whole
-from dse.base.texts import excerpt, printable
+from dse.base.texts import printable
 from dse.commands.cli import JSON, print_json, read_arguments
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 def _asked(arguments: Arguments, words: Sequence[str]) -> tuple[Any, Cluster | None]:
     """The reading of a configuration, and the cluster that is asked for."""
-    from dataclasses import replace
-
-    from dse.prediction.frameworks.checks.clusters import cluster_of_gpu, cluster_of_name
+    from dse.prediction.frameworks.checks.check import cluster_of_gpu, cluster_of_name
     from dse.prediction.frameworks.jobs import read_job
     from dse.prediction.frameworks.reading import read_document
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -89,8 +90,6 @@ def asked_cap(arguments: Arguments) -> Cap | None:
 
 def print_json(answers: Sequence[Any]) -> None:
     """Print several answers as a list, a single one as itself."""
-    import json
-
     print(json.dumps(answers[0] if len(answers) == 1 else answers, indent=2))
 
 

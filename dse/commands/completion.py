@@ -107,10 +107,8 @@ def _own_keys(line: CommandLine, word: str) -> list[str]:
 def _keys(verb: str, word: str) -> list[str]:
     """Return KEY=, GROUP. for more keys, or GROUP=CHOICE."""
     from dse.base.files import conf_folder
-    from dse.studies.config.entries import entries
     from dse.studies.config.own_files import GROUPS
-    from dse.studies.config.schema import ConfigSchema
-    from dse.studies.config.uses import use_of
+    from dse.studies.config.schema import ConfigSchema, entries, use_of
 
     group, assigned, _ = word.partition("=")
     if assigned:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.settings.values import entries, flag
 from dse.base.texts import printable
 from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job
-from dse.commands.cli import CAP_OR_NONE, JSON, print_json, print_notes, read_arguments
+from dse.commands.cli import CAP_OR_NONE, JSON, print_json, print_notes, reading
 
 if TYPE_CHECKING:
     from dse.prediction.frameworks.launches import Launch
@@ -44,11 +43,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Write or print the files; return the exit code."""
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     values = arguments.values
     if "framework" not in values:
         raise InputError("framework is missing; write framework=megatron-lm, or another that --help lists")

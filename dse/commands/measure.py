@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.command_lines import MANY, CommandLine
-from dse.base.errors import InputError
+from dse.base.command_lines import MANY, Arguments, CommandLine
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import Values, assignments, entries, file, whole
-from dse.base.texts import counted, excerpt, printable
-from dse.commands.cli import JSON, print_json, print_notes, read_arguments
+from dse.base.texts import counted, printable
+from dse.commands.cli import JSON, print_json, print_notes, reading
 
 if TYPE_CHECKING:
     from dse.prediction.frameworks.logs.figures import LogFigures, Spread
@@ -93,15 +93,13 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Print the figures of logs and write their rows; return the exit code.
 
     Raises:
         InputError: a log cannot be read or tells no step, or a column is wrong or missing.
     """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     from dse.base.files import check_output, write_output
     from dse.prediction.frameworks.logs.figures import read_log
     from dse.prediction.frameworks.logs.rows import rows_csv
@@ -153,8 +151,6 @@ def _columns(values: Values) -> dict[str, Any]:
 
 def _configured(values: Values) -> dict[str, Any]:
     """The columns of the job of a configuration, which given ones may complete."""
-    from dataclasses import replace
-
     from dse.prediction.frameworks.jobs import read_job
     from dse.prediction.frameworks.logs.jobs import job_columns
     from dse.prediction.frameworks.reading import read_document

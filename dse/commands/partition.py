@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +71,6 @@ def _partition(arguments: Arguments, folder: Path | None) -> int:
 
 def _timeline(answer: GraphPartition) -> str:
     """Return the step of the pipeline for Perfetto; empty where none is known."""
-    import io
-
     from dse.answers.timelines import write_timeline
     from dse.answers.timelines.pipeline import write_operations
 
@@ -99,8 +100,6 @@ def _print(form: str, answer: GraphPartition) -> None:
 
 
 def _print_json(found: list[dict[str, Any]], step: dict[str, Any]) -> None:
-    import json
-
     if step:
         found[0]["step"] = {key: value for key, value in step.items() if key != "bars"}
     print(
@@ -111,7 +110,6 @@ def _print_json(found: list[dict[str, Any]], step: dict[str, Any]) -> None:
 
 
 def _print_csv(answer: GraphPartition) -> None:
-    from dataclasses import asdict
 
     from dse.base.files import csv_text
 

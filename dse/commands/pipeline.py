@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, file, whole
+from dse.base.units import format_duration_ns
 from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
 _MODEL = "two_branches, transformer, mixture, or FILE.py:FUNCTION that returns (module, sample, loss)"
@@ -90,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     from dse.partition.graphs.sources.torch_models import require_torch
-    from dse.partition.run.launched import launched_rank
+    from dse.partition.run.processes import launched_rank
 
     require_torch(f"dse pipeline {action}")
     if action == "profile" and launched_rank() is not None:
@@ -102,9 +104,9 @@ def _run(arguments: Arguments) -> int:
     from dse.partition.problem.replicas import replicas_from, said
     from dse.partition.problem.settings import csv_devices
     from dse.partition.run.comparison import compare
-    from dse.partition.run.launched import launched_rank
     from dse.partition.run.plans import SCHEDULES, Plan
     from dse.partition.run.prediction import threads_of
+    from dse.partition.run.processes import launched_rank
     from dse.partition.run.stages import read_placement
 
     values, options = arguments.values, arguments.options
@@ -181,9 +183,9 @@ def _run(arguments: Arguments) -> int:
 
 def _probe(arguments: Arguments) -> int:
     from dse.base.files import check_output, write_output
-    from dse.partition.run.launched import launched_rank
     from dse.partition.run.prediction import measured_links
     from dse.partition.run.probe import topology_csv
+    from dse.partition.run.processes import launched_rank
 
     values, output = arguments.values, file(arguments.options, "--output")
     processes = whole(values, "processes", 2, least=2, most=_MOST_PROCESSES)
@@ -204,10 +206,8 @@ def _probe(arguments: Arguments) -> int:
 
 
 def _profile(arguments: Arguments) -> int:
-    from dataclasses import replace
 
     from dse.base.files import check_output, write_output
-    from dse.base.units import format_duration_ns
     from dse.partition.graphs.sources.json_graph import json_text
     from dse.partition.graphs.sources.torch_graph import read_torch
     from dse.partition.run.prediction import measured_profile

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from dse.answers import ANSWER_COLUMNS
+from dse.answers import ANSWER_COLUMNS, Group, apply_cap, study_cap
 from dse.answers.caps import under
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
+from dse.base.expressions import Expression
 from dse.base.settings.values import file
 from dse.commands.cli import (
     CAP,
@@ -24,7 +25,6 @@ from dse.commands.cli import (
 from dse.studies.store import StudyStore
 
 if TYPE_CHECKING:
-    from dse.answers import Group
     from dse.answers.regret import Regret
 
 
@@ -53,9 +53,7 @@ def main(arguments: Arguments) -> int:
         raise InputError("truth is missing; write truth=STUDY, a study with every point of its space")
     objective, csv = arguments.values.get("objective", "wall_time_ns"), file(arguments.values, "csv")
     asked = asked_cap(arguments)
-    from dse.answers import apply_cap, study_cap
     from dse.answers.regret import by_group, regret
-    from dse.base.expressions import Expression
     from dse.studies.search.goals import numeric_columns
 
     goal = Expression(objective, numeric_columns(), "objective")

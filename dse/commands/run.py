@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dse.base.command_lines import CommandLine, Option
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.texts import printable
 from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job, is_plan
-from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
+from dse.commands.cli import CAP_OR_NONE, JSON, print_json, reading
 from dse.prediction.runs.asked import ONE_LENGTH, RUN_KEYS, asked_run
 
 COMMAND = CommandLine(
@@ -35,11 +34,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Print the run; return 0."""
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     asked = asked_run(arguments.values)
     launched = asked_job(arguments, "run")
     job, cluster, _ = launched

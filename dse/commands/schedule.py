@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
-from dse.base.settings.values import number, whole
-from dse.base.tables import pairs
-from dse.base.texts import counted
+from dse.base.settings.values import number, one_of, whole
+from dse.base.texts import counted, pairs
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS
+from dse.collectives.problem.collective import Collective
 from dse.commands.cli import reading
 from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
     from dse.base.cancellation import Deadline
-    from dse.collectives.problem.collective import Collective
     from dse.collectives.problem.recorded_sends import SendTable
 
 _MOST_SHOWN = 20
@@ -75,7 +74,6 @@ def main(arguments: Arguments) -> int:
 def _run(path: Path, values: dict[str, str], overrides: Sequence[str]) -> dict[str, Any]:
     """Let an interpreter run the program of a runtime."""
     from dse.base.files import read_text
-    from dse.base.settings.values import one_of
     from dse.collectives.interpret.limits import MSCCL_LIMITS
     from dse.collectives.interpret.msccl import interpret_msccl
     from dse.collectives.interpret.mscclpp import interpret_plan

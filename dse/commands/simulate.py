@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import MANY, Arguments, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.files import check_output
+from dse.base.files import check_output, write_output
 from dse.base.settings.values import file
 from dse.base.texts import printable
 from dse.commands.cases import STUDY_KEYS, studied
@@ -15,8 +16,6 @@ from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 from dse.studies.recorded.keys import STEP_KEYS, SYSTEM_KEYS, WHAT_IF_KEYS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dse.studies.recorded import Case, RunRow, Traces
 
 COMMAND = CommandLine(
@@ -148,8 +147,6 @@ def _print_json(wanted: Sequence[Case], rows: Sequence[RunRow], *, with_parts: b
 
 
 def _write(outputs: dict[str, Path], traces: Traces, wanted: Sequence[Case], rows: Sequence[RunRow]) -> None:
-    from dse.base.files import write_output
-
     if "timeline" in outputs:
         from dse.answers.runs.timeline import timeline_bytes
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import listed, number, whole
-from dse.base.texts import excerpt, printable
+from dse.base.texts import printable
 from dse.base.units import parse_duration_s
-from dse.commands.cli import JSON, found_code, print_json, read_arguments
+from dse.commands.cli import JSON, found_code, print_json, reading
 from dse.prediction.runs.asked import (
     ELASTIC,
     LENGTH,
@@ -62,11 +62,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
     """Print the sizes; return 0, or 1 where none keeps all limits."""
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
     sizes = _sizes(arguments)
     from dse.answers.size_texts import sizes_data, sizes_text
     from dse.answers.sizes import winners

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.caps import cap_words
 from dse.answers.fidelities import fidelity_of_rows
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
+from dse.base.lazy import pa
 from dse.base.texts import printable
 from dse.commands.cli import JSON, STUDY, print_json, reading
 from dse.studies.store import STATUSES, TRANSIENT_STATUSES, StudyStore
+from dse.studies.store.history import stored_sweep, sweep_caps, unfinished_sweep
 from dse.studies.store.reasons import reasons_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 COMMAND = CommandLine(
     "status",
@@ -67,8 +65,6 @@ def _reasons(table: pa.Table) -> list[dict[str, Any]]:
 
 def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:
     """The content of its file of provenance, and what the study lacks of its plan."""
-    from dse.studies.store.history import stored_sweep, sweep_caps, unfinished_sweep
-
     try:
         sweep = stored_sweep(file)
     except InputError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,6 @@ def _best(study: _Study, arguments: Arguments) -> None:
 
     print_notes(study.changed)
     if "--json" in arguments.options:
-        from dataclasses import asdict
-
         print_json([[asdict(row) for row in study.rows]])
     else:
         print(rows_text(study.rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.settings.values import file
+from dse.base.settings.values import file, listed
 from dse.base.signals import putting_away
 from dse.collectives.problem.arguments import (
     NETWORK_KEYS,
@@ -113,7 +114,6 @@ def _synthesize(arguments: Arguments) -> int:
 def _library(arguments: Arguments) -> int:
     """Search a schedule for each of several sizes, and write them as a library of programs."""
     from dse.base.files import check_folder, write_files
-    from dse.base.settings.values import listed
     from dse.collectives.files.exports import exports_of
     from dse.collectives.files.library import TABLE, Tuned, library_files
     from dse.collectives.question import question_of, synthesized
@@ -143,8 +143,6 @@ def _library(arguments: Arguments) -> int:
 
 
 def _print(data: dict[str, Any], form: str, text: str) -> None:
-    import json
-
     print(json.dumps(data, indent=2) if form == "json" else text)
     sys.stdout.flush()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from typing import TYPE_CHECKING
 
 from dse.answers import subjects
 from dse.answers.fidelities import fidelity_of
@@ -28,12 +27,8 @@ from dse.commands.cli import (
 )
 from dse.commands.stored_runs import answered
 from dse.studies.points import point_of_row
-from dse.studies.store import StudyStore
+from dse.studies.store import StudyRow, StudyStore
 from dse.studies.store.lookup import row_of_key
-
-if TYPE_CHECKING:
-    from dse.studies.store import StudyRow
-
 
 COMMAND = CommandLine(
     "timeline",

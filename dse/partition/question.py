@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.displays import Displayed
 from dse.base.errors import InputError
+from dse.base.lazy import pd
 from dse.base.settings.values import Values, entries, listed, whole
 from dse.base.texts import counted
 from dse.base.units import format_duration_ns
@@ -27,9 +28,6 @@ from dse.partition.replication import Replicated, fastest_replicas
 from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
 from dse.partition.step import PipelineStep, step_keys, step_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def partitioned(asked: Sequence[Asked], values: Values, *, shows_step: bool = False) -> GraphPartition:
@@ -218,8 +216,6 @@ class GraphPartition(Displayed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per device."""
-        import pandas as pd
-
         columns = [field.name for field in fields(DeviceRow)]
         rows: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.devices], columns=columns)
         return rows

@@ -16,7 +16,7 @@ from dse.inputs.strategies.schedules import schedule_named
 from dse.partition.graphs.merged import Merged, merged
 from dse.partition.graphs.steps import cut_tensors
 from dse.partition.problem.constraints import require_feasible
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.problem.replicas import (
     Layout,
     Replicas,

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.base.texts import excerpt, is_whole
+from dse.base.errors import excerpt
+from dse.base.texts import is_whole
 from dse.planner.problem.cluster import MixedCluster
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.problem import PlanProblem, ProfileSet
 from dse.planner.problem.steps import StepInputs
 
 _WHOLE = {

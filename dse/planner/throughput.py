@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dse.base.units import format_duration_ns
 from dse.planner.problem.problem import PlanProblem
 
 CONVENTION = "model FLOPs of the step / (step time x peak of all GPUs in dense 16-bit products)"
@@ -39,3 +40,18 @@ def throughput_of(problem: PlanProblem, step_ms: float, doubt: str = "") -> Thro
             sequences, tokens, None, f"it would be {mfu_pct:.0f} %: profiles and peak contradict each other"
         )
     return Throughput(sequences, tokens, mfu_pct, CONVENTION)
+
+
+_NS_PER_MS = 1e6
+
+
+def duration(ms: float) -> str:
+    """Return a time with its unit: 47724.98 gives "47.72 s", 0 gives "0"."""
+    if ms < 0:
+        return f"-{duration(-ms)}"
+    return format_duration_ns(_NS_PER_MS * ms) if ms else "0"
+
+
+def difference(ms: float) -> str:
+    """Return a difference of times with its sign and unit: -48 gives "-48 ms"."""
+    return f"{'-' if ms < 0 else '+'}{duration(abs(ms)) if ms else '0 ms'}"

@@ -11,7 +11,7 @@ from dse.base.settings import check_choice
 from dse.base.settings.values import flag, listed
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.keys import COSTS
-from dse.planner.problem.profiles import ProfileKey, ProfileSet
+from dse.planner.problem.problem import ProfileKey, ProfileSet
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
@@ -110,7 +110,7 @@ def _costs(values: Mapping[str, str], model: ModelSpec | None, cost_model: str) 
 def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, Notes]:
     """The profiles in files; gaps below 0, which Metis takes as they are, count as 0 under strict."""
     from dse.planner.problem.inputs import read_profiles
-    from dse.planner.problem.inputs.gaps import overlap_note, without_overlaps
+    from dse.planner.problem.inputs.profile_files import overlap_note, without_overlaps
 
     folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
     found = read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dse.inputs.systems import SystemSpec
     from dse.partition.graphs.layers import Layers
     from dse.partition.graphs.sources.source import Rates
-    from dse.partition.problem.devices import Devices
+    from dse.partition.problem.problem import Devices
     from dse.partition.problem.settings import Composed
     from dse.studies.space.constraints import Constraints
 

@@ -12,8 +12,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.planner.files.documents import cost_to_dict, plan_to_dict
 from dse.planner.problem.costs import Infeasible, price
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.search.planner import Limits, Planner
 
 

@@ -23,7 +23,7 @@ namespace {
 using namespace dse;
 
 /// JSON of the versions of package and results and of how many figures and texts a row has. It stands in the
-/// module as text: dse/answers/explorer/engine_file.py reads it there, without running anything.
+/// module as text: dse/answers/explorer/page.py reads it there, without running anything.
 constexpr auto kVersions = [] {
     std::array<char, 160> text{};
     std::size_t size = 0;

@@ -11,7 +11,7 @@ from study_rows import row
 from dse.answers import select, ties
 from dse.answers.reports.ranked import RANK, Ranked
 from dse.answers.summary import render, to_json
-from dse.prediction.steps.prediction import PREDICTION_VERSION
+from dse.prediction.steps.predict import PREDICTION_VERSION
 from dse.studies.store import StudyRow, as_rows, as_table
 
 OPTIONS = json.dumps({"predictor": PREDICTION_VERSION})

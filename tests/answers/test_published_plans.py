@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dse.inputs.strategies import InfeasibleStrategy, Strategy
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction, margin_of, predict, verdict
 from dse.prediction.steps.strategies import plan_of
-from dse.prediction.steps.verdicts import margin_of, verdict
 from dse.studies.config import Config, compose_config
 
 H800 = ["system=hgx_h800", "system.nodes=256", "model=deepseek_v3", "space.precision=[fp8]"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.answers.explorer.page_rules import RULES, rules
+from dse.answers.explorer.page import RULES, rules
 from dse.base.pages import joined
 
 NODE = shutil.which("node")

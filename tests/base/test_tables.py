@@ -1,6 +1,6 @@
 """Tables of text: columns to the left or right, plain lines between rows, pairs of names and values."""
 
-from dse.base.tables import aligned, pairs, table
+from dse.base.texts import aligned, pairs, table
 
 
 def test_the_first_column_is_set_to_the_left_and_the_others_to_the_right() -> None:

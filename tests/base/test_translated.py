@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.pages import joined
 from dse.base.pages.translated import translated
 from dse.base.pages.translated_expressions import RUNTIME
 from dse.base.records import converted, shown
-from dse.base.suggestions import did_you_mean
 
 NODE = shutil.which("node")
 PAGES = Path(__file__).parents[2] / "dse" / "base" / "pages"

@@ -17,7 +17,7 @@ from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
 from dse.collectives.check.symmetric import base_violations, checked
 from dse.collectives.check.verdict import InvalidSchedule
-from dse.collectives.files.base_lines import base_lines
+from dse.collectives.files.folder import base_lines
 from dse.collectives.search.symmetric import BaseSends, SymmetricSchedule
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import lower_bounds
-from dse.collectives.bounds.bound import NEVER
-from dse.collectives.bounds.demand_cuts import demand_cut
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.flows import demand_cut
+from dse.collectives.bounds.view import NEVER, View
 from dse.collectives.bounds.weights import time_of_weights, weight_of_ways
 from dse.collectives.check.checker import check
 from dse.collectives.search.synthesis import synthesize

@@ -16,10 +16,9 @@ from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
-from dse.collectives.check.symmetric import checked
+from dse.collectives.check.symmetric import checked, wave_violations
 from dse.collectives.check.verdict import InvalidSchedule
-from dse.collectives.check.waves import wave_violations
-from dse.collectives.files.base_lines import rule_lines
+from dse.collectives.files.folder import rule_lines
 from dse.collectives.search import mesh as rules
 from dse.collectives.search.kept import KeptSchedule
 from dse.collectives.search.mesh import MeshSchedule

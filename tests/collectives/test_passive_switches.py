@@ -85,7 +85,7 @@ def test_an_all_reduce_on_a_fat_tree_is_near_its_bound() -> None:
     assert faults_of(found) == []
 
 
-@pytest.mark.parametrize("npus", [4, 8, 12])
+@pytest.mark.parametrize("npus", [2, 3, 4, 8, 12])
 def test_an_all_reduce_through_one_switch_is_optimal_as_two_npus_exchange_their_sums(npus: int) -> None:
     """With a root no message is on its way while the root waits for the last sum: a hop more."""
     found = synthesize(problem_on(passive(star(npus)), "all_reduce"), "auto", Effort(trials=4), compare=False)

@@ -15,11 +15,11 @@ from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.synthesizers import Effort, Progress, Synthesizer
+from dse.collectives.search.synthesizers.base import RULES, Approach, Rule, numbered
 from dse.collectives.search.synthesizers.beam import Beam
 from dse.collectives.search.synthesizers.greedy import Arrival, Greedy
 from dse.collectives.search.synthesizers.improve import Improve
 from dse.collectives.search.synthesizers.restarts import Restarts
-from dse.collectives.search.synthesizers.searches import RULES, Approach, Rule, numbered
 from dse.inputs.networks import LinkGraph
 from dse.native import _solvers
 from tests.collectives.link_graphs import MIB, faults, graphs, grid, problems, star

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_lines import error_of, run_ok
 
-from dse.prediction.measured.published import FITTED, NEVER_FITTED
+from dse.prediction.measured.rows import FITTED, NEVER_FITTED
 
 LINES = FITTED.read_text().splitlines()
 ROWS = [line for line in LINES[1:] if line.startswith(("kor22", "mosaic-03", "vtrain-single-000"))]

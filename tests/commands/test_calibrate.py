@@ -9,7 +9,7 @@ import pytest
 from command_lines import error_of, run_ok
 
 from dse.inputs.accelerators import accelerator
-from dse.prediction.measured.published import FITTED
+from dse.prediction.measured.rows import FITTED
 
 LINES = FITTED.read_text().splitlines()
 FOUNDRY = [line for line in LINES[1:] if line.startswith("mosaic") and "H100" in line][::2]

@@ -16,7 +16,7 @@ from study_rows import row
 from dse.base.errors import InputError
 from dse.base.files import check_output, csv_text, write_output
 from dse.base.texts import printable
-from dse.prediction.measured.published import FITTED
+from dse.prediction.measured.rows import FITTED
 from dse.studies.store import StudyStore
 
 STUDY = "results/tiny-torus_4x4"

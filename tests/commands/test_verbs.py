@@ -97,7 +97,6 @@ def test_help_has_a_line_per_verb_and_imports_none(tmp_path: Path) -> None:
         "dse.base.settings.keys",
         "dse.base.signals",
         "dse.base.start",
-        "dse.base.suggestions",
         "dse.base.texts",
         "dse.base.units",
         "dse.commands.verbs",

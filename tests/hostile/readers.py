@@ -99,7 +99,7 @@ def _measured(path: Path) -> object:
 
 
 def _measured_seeds(_: Path) -> list[bytes]:
-    from dse.prediction.measured.published import DATA
+    from dse.prediction.measured.rows import DATA
 
     header, *rows = (DATA / "published.csv").read_bytes().splitlines(keepends=True)
     return [b"".join([header, *rows[at : at + 2]]) for at in range(0, len(rows), 40)]
@@ -137,7 +137,7 @@ def _cluster(path: Path) -> object:
 
 def _reliability(path: Path) -> object:
     from dse.inputs.models.settings import models_of_conf
-    from dse.prediction.frameworks.checks.clusters import cluster_of_name
+    from dse.prediction.frameworks.checks.check import cluster_of_name
     from dse.prediction.runs.checkpoints import Store
     from dse.prediction.runs.reliability import reliability_named
     from dse.prediction.runs.run import FailingJob, Question

@@ -12,12 +12,11 @@ from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.merged import merged
 from dse.partition.objectives import evaluate
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.cut_bounds import cut_bound
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
-from dse.testing.partition_problems import random_problem
+from dse.testing.partitioners import random_problem
 
 
 def _costs(problem: PartitionProblem) -> list[float]:

@@ -10,13 +10,10 @@ import pytest
 
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import OBJECTIVES, Partition, PartitionProblem
+from dse.partition.problem.problem import OBJECTIVES, Devices, Partition, PartitionProblem
 from dse.partition.search.partitioner import Limits, Partitioner
 from dse.partition.search.partitioners.exact import Exact
-from dse.testing.every_partition import Enumeration
-from dse.testing.partition_check import check
-from dse.testing.partition_problems import random_problem
+from dse.testing.partitioners import Enumeration, check, random_problem
 from tests.references.brute_force import BruteForce
 from tests.references.heuristic import Heuristic
 from tests.references.hierarchical import Hierarchical

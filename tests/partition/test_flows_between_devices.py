@@ -9,11 +9,10 @@ import numpy as np
 
 from dse.partition.files.answers import Task
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import SEARCH_S, Limits, search_s
 from dse.partition.search.partitioners.multilevel import Multilevel
-from dse.testing.partition_check import check
+from dse.testing.partitioners import check
 
 
 def _grid(side: int) -> ModelGraph:

@@ -8,11 +8,10 @@ import pytest
 
 from benchmarks.partition_packages import PyMetis
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners.multilevel import Multilevel
-from dse.testing.partition_check import check
+from dse.testing.partitioners import check
 
 
 def _recent(nodes: int, window: int, inputs: int, heaviest: int = 1) -> ModelGraph:

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.bounds import lower_bound
 from dse.partition.search.latency_bounds import jackson_ns
 from dse.partition.search.partitioner import Limits
-from dse.testing.every_partition import Enumeration
-from dse.testing.partition_problems import random_problem
+from dse.testing.partitioners import Enumeration, random_problem
 
 FORK = ModelGraph((4.0, 10.0, 10.0, 4.0), ((0, 1), (0, 2), (1, 3), (2, 3)), (1.0,) * 4)
 

@@ -14,7 +14,7 @@ from dse.base.errors import InputError
 from dse.commands.partition import main
 from dse.prediction.steps.details import layer_seconds
 from dse.prediction.steps.plan import text_of_layers
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction
 from dse.studies.config import compose_config
 from dse.studies.points import point_of
 from dse.studies.points.methods.prediction import prediction_inputs, prediction_of

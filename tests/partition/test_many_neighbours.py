@@ -10,8 +10,7 @@ import pytest
 from dse.base.solvers import PartitionArrays
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.merged import merged
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.cut_bounds import cut_bound
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named

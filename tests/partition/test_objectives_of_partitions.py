@@ -11,12 +11,11 @@ from dse.base.errors import InputError
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.objectives import evaluate, stage_times
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import Partition, PartitionProblem
+from dse.partition.problem.problem import Devices, Partition, PartitionProblem
 from dse.partition.problem.validation import validate
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
-from dse.testing.partition_check import check
+from dse.testing.partitioners import check
 
 DISTANCE = ((0.0, 3.0), (5.0, 0.0))
 DIAMOND = ModelGraph(

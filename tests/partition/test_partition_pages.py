@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.sources.source import Operator, Source
-from dse.partition.page.levels import READABLE, levels, places, readable
+from dse.partition.page.page import READABLE, levels, places, readable
 
 
 def _nested(layers: int) -> tuple[Source, ModelGraph]:

@@ -9,16 +9,12 @@ import pytest
 from benchmarks.partition_packages import KaHIP, PyMetis
 from dse.base.errors import InputError
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits, Partitioner
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
 from dse.partition.search.partitioners.exact import Exact
 from dse.partition.search.partitioners.multilevel import Multilevel
-from dse.testing.every_partition import Enumeration
-from dse.testing.partition_check import check
-from dse.testing.partition_problems import random_problem
-from dse.testing.partitioners import PartitionerContract
+from dse.testing.partitioners import Enumeration, PartitionerContract, check, random_problem
 from tests.references.brute_force import BruteForce
 from tests.references.heuristic import Heuristic
 from tests.references.hierarchical import Hierarchical

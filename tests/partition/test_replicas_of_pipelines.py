@@ -10,7 +10,7 @@ from command_lines import run_dse, run_ok
 
 import dse
 from dse.base.errors import InputError
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.problem.replicas import averaging_ns, replicas_of, share_of
 from dse.partition.run.stages import read_placement
 

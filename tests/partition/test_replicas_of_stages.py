@@ -15,10 +15,10 @@ from command_lines import run_dse, run_ok
 import dse
 from dse.base.errors import InputError
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import replicated_operations
+from dse.inputs.strategies.schedules.schedule import replicated_operations
 from dse.partition.graphs.steps import StageGraph, closed_form_ns, simulate_step
 from dse.partition.problem.arguments import question_of
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.problem.replicas import Layout, joined, layout_of, most_in_flight, replicas_of
 from dse.partition.problem.settings import asked_problems
 from dse.partition.replication import bottlenecks

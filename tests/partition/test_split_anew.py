@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
-from dse.testing.partition_check import check
+from dse.testing.partitioners import check
 
 
 def _regular(nodes: int, degree: int) -> ModelGraph:

@@ -17,8 +17,7 @@ from dse.partition.graphs.steps import (
     stage_graph,
     stage_order,
 )
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.prediction.steps.schedules import StageTimes, pipeline
 
 

@@ -11,14 +11,11 @@ from dse.partition.files.answers import Task
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.graphs.merged import merged
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import PartitionProblem
+from dse.partition.problem.problem import Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
 from dse.partition.search.partitioners.exact import without_limits
-from dse.testing.every_partition import Enumeration
-from dse.testing.partition_check import check
-from dse.testing.partition_problems import random_problem
+from dse.testing.partitioners import Enumeration, check, random_problem
 
 
 def _matrix(draw: random.Random, count: int) -> tuple[tuple[float, ...], ...]:

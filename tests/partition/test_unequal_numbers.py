@@ -12,11 +12,10 @@ import pytest
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.objectives.latency import execution_order
 from dse.partition.problem.constraints import InfeasiblePartition
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+from dse.partition.problem.problem import OBJECTIVES, Devices, PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
-from dse.testing.partition_check import check
+from dse.testing.partitioners import check
 
 _BILLIONTH = Fraction(1, 10**9)
 Exact = list[Fraction]

@@ -8,11 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet, plain_sum
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "planner"
 SIZES = {1: (10, 4), 2: (20, 8), 3: (20, 16), 4: (40, 32)}

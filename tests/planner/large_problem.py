@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import PlanProblem, Profile, ProfileKey, ProfileSet
 
 TYPES = {
     "H100": (400.0, 80, 450.0, 50.0),

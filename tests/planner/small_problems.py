@@ -5,8 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import PlanProblem, Profile, ProfileKey, ProfileSet
 
 BANDWIDTHS = (10.0, 25.0, 46.0, 50.0, 12.5)
 

@@ -18,16 +18,12 @@ from small_problems import small_problem
 
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs.strict import GIB
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import PlanProblem, PlanResult, Profile, ProfileKey, ProfileSet
 from dse.planner.proofs.check import check_plan
-from dse.planner.proofs.places import BestPlaces
-from dse.planner.proofs.relaxed import RelaxedWays
+from dse.planner.proofs.duals import RelaxedWays
 from dse.planner.proofs.steps import Region
-from dse.planner.proofs.ways import RelaxedWay, WayMaker
-from dse.planner.search.exclusions import UNPROVEN
-from dse.planner.search.planner import Limits
+from dse.planner.proofs.ways import BestPlaces, RelaxedWay, WayMaker
+from dse.planner.search.planner import UNPROVEN, Limits
 from dse.planner.search.planners.anytime import AnytimePlanner
 from dse.planner.search.planners.exact import ExactPlanner
 from tests.references.plan_documents import plan_document

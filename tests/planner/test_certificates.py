@@ -23,8 +23,7 @@ from dse.planner.files.documents import (
     problem_to_dict,
 )
 from dse.planner.problem.costs import price
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.proofs.certificate import digest
 from dse.planner.proofs.check import check_plan
 from dse.planner.proofs.duals import covers

@@ -11,7 +11,7 @@ from dse.inputs.accelerators import Accelerator, TierSpec, cluster
 from dse.inputs.models import ModelSpec
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs_from_model import calibrated_profiles, model_profiles
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import Profile, ProfileKey, ProfileSet
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 

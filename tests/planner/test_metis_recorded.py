@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from golden_rows import row_problem
 
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.search.plan_tables import PlanRows, walk
+from dse.planner.problem.problem import ClusterPlan, PlanCost
+from dse.planner.search.planners.metis import PlanRows, walk
 
 RECORDED = Path(__file__).parents[3] / "shared" / "golden" / "planner" / "rows.tar.gz"
 ORDERS = {0: ("A100", "V100"), 1: ("V100", "A100")}

@@ -12,10 +12,10 @@ import pytest
 from golden_rows import golden, row_problem
 
 from dse.base.errors import InputError
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.search.plan_tables import PlanRows, walk
+from dse.planner.problem.problem import ClusterPlan, PlanCost
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners import planner_named
+from dse.planner.search.planners.metis import PlanRows, walk
 
 ROWS = [1, 2, 3]
 COUNTS = {1: (612, 562), 2: (58078, 41208), 3: (3734, 3482)}

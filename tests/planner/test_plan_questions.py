@@ -10,9 +10,16 @@ from step_problems import step_problem
 
 from dse.base.errors import InputError
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult, StageCost
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import (
+    ClusterPlan,
+    PlanCost,
+    PlanProblem,
+    PlanResult,
+    Profile,
+    ProfileKey,
+    ProfileSet,
+    StageCost,
+)
 from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
 from dse.planner.questions import front, growth, price_ranges, replan, solve_subsets
 from dse.planner.questions.failures import Shard, holdings, moved_bytes

@@ -23,9 +23,7 @@ from dse.planner.files.records import document
 from dse.planner.page.page import Cell, host_rows, render_page
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs import price
-from dse.planner.problem.plan import ClusterPlan, PlanResult
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, PlanResult, Profile, ProfileKey, ProfileSet
 from dse.planner.questions.bottleneck import groups_text, parts_ms, reasons
 
 PROFILES = {

@@ -17,11 +17,10 @@ from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.inputs import read_cluster, read_profiles
 from dse.planner.problem.inputs.profile_files import key_of
 from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import ProfileKey
-from dse.planner.search.plan_tables import walk
+from dse.planner.problem.problem import PlanProblem, ProfileKey
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners import planner_named
+from dse.planner.search.planners.metis import walk
 
 NODES: dict[str, Any] = {
     "10.0.0.2": {"instance_type": "V100", "inter_bandwidth": 5, "intra_bandwidth": 60.5, "memory": 32},
@@ -328,7 +327,7 @@ import hashlib, sys
 from pathlib import Path
 from dse.planner.problem.inputs import read_cluster, read_profiles
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.search.plan_tables import walk
+from dse.planner.search.planners.metis import walk
 folder = Path(sys.argv[1])
 cluster = read_cluster(folder / "hosts", folder / "nodes.json", compat=True)
 profiles = read_profiles([folder / "profiles"], "DeviceType.A100_tp1_bs1.json", compat=True)

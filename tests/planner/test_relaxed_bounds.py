@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from small_problems import small_problem
 
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.proofs.places import BestPlaces
-from dse.planner.proofs.relaxed import RelaxedWays
-from dse.planner.proofs.steps import Region
-from dse.planner.proofs.tolerance import above
-from dse.planner.proofs.ways import WayMaker
+from dse.planner.proofs.duals import RelaxedWays
+from dse.planner.proofs.steps import Region, above
+from dse.planner.proofs.ways import BestPlaces, WayMaker
 
 
 def least_cover_ms(

@@ -17,10 +17,9 @@ from dse.base.solvers import StepQuestion
 from dse.inputs.accelerators import TierSpec, accelerator, cluster
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import document
-from dse.planner.problem.costs.price_rule import Infeasible
+from dse.planner.problem.costs.rule import Infeasible
 from dse.planner.problem.costs.step import StepRule
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.problem.ranks import stage_spans
 from dse.planner.problem.steps import StepInputs, StepType, way_of, way_words
 from dse.planner.proofs.certificate import digest

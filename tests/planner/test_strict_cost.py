@@ -8,9 +8,7 @@ import pytest
 
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs import price
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet
 
 HOSTS = (
     Host("a", "V100", 2, 50.0, 10.0),

@@ -10,8 +10,8 @@ from golden_rows import SIZES, row_problem
 from dse.base.errors import InputError
 from dse.planner.problem.inputs import read_cluster, read_profiles
 from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
-from dse.planner.problem.profiles import ProfileKey
-from dse.simulation.validation.archives import unpack
+from dse.planner.problem.problem import ProfileKey
+from dse.simulation.validation.sources import unpack
 
 FIRST = "DeviceType.A100_tp1_bs16.json"
 RECORDED = Path(__file__).parents[3] / "shared" / "golden" / "planner" / "rows.tar.gz"

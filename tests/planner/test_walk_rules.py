@@ -15,13 +15,10 @@ from hypothesis import strategies as st
 
 from dse.base.errors import InputError
 from dse.native._solvers import device_groups, partition_layers, rebalanced_shares, split_batch
-from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs import Infeasible, rule_named
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.search.plan_tables import PlanRows, walk
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet, plain_sum
+from dse.planner.search.planners.metis import PlanRows, walk
 
 UNITS = json.loads((Path(__file__).parents[1] / "golden" / "planner" / "units.json").read_text())
 

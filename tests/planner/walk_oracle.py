@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, plain_sum
 from dse.planner.search.engine_arrays import layer_weights
 
 Vector = list[float]

@@ -20,7 +20,7 @@ from outside import astrasim_program, stage_checkout
 from benchmarks.__main__ import RESULTS
 from benchmarks.guide import PAGES, filled
 from dse.answers.explorer import without_engine
-from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import engine_file
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = (

@@ -19,9 +19,8 @@ from docs.hooks.pictures import PICTURES
 from docs.hooks.reference import reference
 from dse.answers.explorer import without_engine
 from dse.commands.verbs import verbs
-from dse.prediction.measured.published import FITTED
-from dse.studies.config.entries import entries
-from dse.studies.config.schema import ConfigSchema
+from dse.prediction.measured.rows import FITTED
+from dse.studies.config.schema import ConfigSchema, entries
 from dse.studies.store import STATUSES, study_schema
 
 ROOT = Path(__file__).parents[2]

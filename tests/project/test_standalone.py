@@ -18,9 +18,9 @@ from dse.base.errors import InputError
 from dse.inputs.systems import read_system
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.validation import CRASHED, REFERENCES, Case, check_standalone, load_cases
-from dse.simulation.validation.archives import unpack
 from dse.simulation.validation.cli_cases import BINARIES
 from dse.simulation.validation.folders import simulator_options
+from dse.simulation.validation.sources import unpack
 from dse.simulation.workloads import read_groups
 from tests.project.engine_build import build_lock
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import engine_file
 from tests.project.engine_build import build_lock
 
 pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed: pip install -e '.[dev]'")

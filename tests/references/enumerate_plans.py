@@ -9,9 +9,8 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible, PricingRule, rule_named
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, PlanResult
+from dse.planner.problem.ranks import Ranks
 from dse.planner.proofs.blocks import expected_blocks
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
 from dse.planner.search.planner import Limits, Planner

@@ -9,8 +9,7 @@ from dse.base.errors import InputError
 from dse.partition.files.answers import Task
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem import links
-from dse.partition.problem.devices import Devices
-from dse.partition.problem.problem import Partition, PartitionProblem
+from dse.partition.problem.problem import Devices, Partition, PartitionProblem
 from dse.partition.search.partitioner import SEARCH_S, Limits, Partitioner
 from tests.references.heuristic import improved, require_plain
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_dict
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
 
 
 def plan_document(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import Operation
-from dse.inputs.strategies.schedules.schedule import KINDS
+from dse.inputs.strategies.schedules.schedule import KINDS, Operation
 from dse.prediction.steps.schedules import StageTimes
 from tests.references.prediction.recurrence import Recurrence
 

@@ -1,10 +1,17 @@
 """Why a design point takes its time and its memory; what a recording is split into (docs/explain.md)."""
 
-from dse.answers.explain.breakdown import AXES, PARTS, Breakdown, breakdown
+from dse.answers.explain.breakdown import (
+    AXES,
+    CATEGORY_MEANINGS,
+    MEANINGS,
+    PARTS,
+    Breakdown,
+    breakdown,
+    explain,
+    explain_prediction,
+)
 from dse.answers.explain.comparison import compare
-from dse.answers.explain.explanation import explain
 from dse.answers.explain.memory import CATEGORIES, memory
-from dse.answers.explain.predicted import CATEGORY_MEANINGS, MEANINGS, explain_prediction
 from dse.answers.explain.render import render, render_comparison
 
 __all__ = [

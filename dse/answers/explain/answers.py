@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from dse.answers import Subject
+from dse.answers.explain.breakdown import Explanation, explain, explain_prediction
 from dse.answers.explain.comparison import compare
-from dse.answers.explain.explanation import Explanation, explain
-from dse.answers.explain.predicted import explain_prediction
 from dse.answers.explain.render import render, render_comparison
 from dse.answers.whatif import (
     Candidates,

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from dse.answers.explain.memory import CATEGORIES, MemoryAtPeak, memory
 from dse.base.errors import InputError
 from dse.inputs.strategies import AXES as STRATEGY_AXES
 from dse.inputs.strategies import DEGREES, GROUPED, TRACED
+from dse.prediction.steps.details import GroupCollective, collectives_used
 from dse.simulation.simulators import NEVER, RankRecording, RecordedNode, Recording
 from dse.simulation.workloads import parse_name
+from dse.studies.points import DesignPoint, prediction_of
+from dse.studies.points.methods.predicted_columns import parts_ns, range_ns, wall_time_ns
+from dse.studies.points.methods.prediction import prediction_inputs
 
 PARTS = {
     "compute_bound": "compute, bound by the NPU's operations per second",
@@ -49,7 +54,7 @@ Span = tuple[int, int, str]  # from, until, part
 class Breakdown:
     """How a rank spends the wall time of the point, in ns.
 
-    `rank` is None where the point is predicted (`dse.answers.explain.predicted` has its own parts). `parts`
+    `rank` is None where the point is predicted (its parts have names of their own). `parts`
     has every name of PARTS, in that order, and sums to `wall_time_ns` exactly. `overlapped` has, for
     each axis, the time in which its communication runs behind something of higher priority; exposed and
     overlapped time of an axis add up to the length of the union of its communication.
@@ -142,3 +147,92 @@ def _sweep(spans: list[Span], until_ns: int) -> dict[int, int]:
             mask &= ~(1 << bit)
     time_of_mask[mask] += until_ns - now_ns
     return time_of_mask
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The wall time of the rank that finishes last, and the memory of the rank with the largest peak.
+
+    `memory` is None where memory is not tracked; `notes` say what a prediction rests on, `collectives` which
+    algorithm its groups use, `range_ns` from when to when 80 % of such steps end.
+    """
+
+    label: str
+    time: Breakdown
+    memory: MemoryAtPeak | None
+    notes: tuple[str, ...] = ()
+    collectives: tuple[GroupCollective, ...] = ()
+    range_ns: tuple[int, int] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: label, wall_time_ns, breakdown, overlapped, memory."""
+        return {
+            "label": self.label,
+            **self.time.to_json(),
+            **dict(zip(("wall_time_low_ns", "wall_time_high_ns"), self.range_ns or (), strict=False)),
+            "memory": None if self.memory is None else self.memory.to_json(),
+            **({"collectives": [asdict(one) for one in self.collectives]} if self.collectives else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+
+def explain(recording: Recording, label: str = "") -> Explanation:
+    """Explain a recording that has the decisive ranks; `label` names the point, such as its strategy.
+
+    Raises:
+        InputError: ranks deadlock, or the decisive ranks were not recorded.
+    """
+    time = breakdown(recording)
+    metrics = recording.last_rank().metrics
+    tracked = metrics is not None and metrics.peak_memory_bytes is not None
+    return Explanation(label, time, memory(recording) if tracked else None)
+
+
+PREDICTED_PARTS = {
+    "matrix_products": "products with weights, in the forward and backward pass, and recomputed ones",
+    "attention": "scores and values of attention",
+    "memory_bound": "kernels bound by memory: elementwise ones, norms, the loss",
+    "launches": "the NPU waits for kernels to be launched",
+    "tp": "tensor-parallel collectives, not hidden",
+    "cp": "keys and values under context parallelism, not hidden",
+    "ep": "tokens on their way to experts and back, not hidden",
+    "pp_bubble": "waiting for micro-batches of other pipeline stages",
+    "p2p": "messages between pipeline stages, not hidden",
+    "dp": "gradients and sharded weights under data parallelism, not hidden",
+    "optimizer": "update of the weights",
+}
+PREDICTED_CATEGORIES = {
+    "weights": "weights",
+    "gradients": "gradients of weights",
+    "optimizer": "states of the optimiser, with master weights",
+    "activations": "what the backward pass needs, of all micro-batches in flight",
+    "communication": "buffers of collectives",
+    "workspace": "temporary results of kernels",
+    "reserve": "what the allocator holds beyond that, and the context of the device",
+}
+MEANINGS = PREDICTED_PARTS | PARTS
+"""What the parts of any explanation are."""
+
+CATEGORY_MEANINGS = PREDICTED_CATEGORIES | CATEGORIES
+"""What the categories of any explanation are."""
+
+
+def explain_prediction(point: DesignPoint) -> Explanation:
+    """Explain a predicted point.
+
+    The parts sum to the wall time of its row, and the categories to its peak memory, exactly. Nothing
+    overlaps in them: of what hides behind something else only the rest is a part.
+
+    Raises:
+        InfeasibleStrategy, InputError: as `prediction_of`.
+    """
+    prediction = prediction_of(point)
+    memory = {name: prediction.memory_bytes[name] for name in PREDICTED_CATEGORIES}
+    return Explanation(
+        label=point.strategy.label(),
+        time=Breakdown(None, wall_time_ns(prediction), parts_ns(prediction), {}),
+        memory=MemoryAtPeak(None, prediction.peak_memory_bytes, None, None, None, memory, ()),
+        notes=tuple(prediction.notes),
+        collectives=collectives_used(*prediction_inputs(point)),
+        range_ns=range_ns(prediction),
+    )

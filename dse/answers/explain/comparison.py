@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.answers.explain.explanation import Explanation
+from dse.answers.explain.breakdown import Explanation
 from dse.base.errors import InputError
 
 

@@ -48,7 +48,7 @@ class MemoryAtPeak:
     `categories` has every name of CATEGORIES, in that order, and sums to `peak_memory_bytes` exactly; so do
     `items`, largest first. `node` is the name of the node that runs then, and `operator` the same for people;
     both are None if none does. Of a predicted point only the
-    peak and its categories are known, which are those of `dse.answers.explain.predicted`.
+    peak and its categories are known, which are those of `dse.answers.explain.breakdown`.
     """
 
     rank: int | None

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from dse.answers.conventions import shown_mfu
-from dse.answers.explain.predicted import explain_prediction
+from dse.answers.explain.breakdown import explain_prediction
 from dse.answers.explain.render import render
 from dse.answers.fidelities import PREDICTED
 from dse.answers.verdicts import verdict_words
@@ -14,7 +14,7 @@ from dse.base.units import duration_range, format_bytes, format_count, format_du
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.details import listed_stages
 from dse.prediction.steps.plan import STAGES
-from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
+from dse.prediction.steps.predict import Verdict, margin_of, verdict
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.store import StudyRow

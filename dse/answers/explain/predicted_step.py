@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.explain.predicted_point import predicted_data, predicted_text
 from dse.base.displays import Displayed
+from dse.base.lazy import pd
 from dse.studies.points import DesignPoint
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def predicted_step(point: DesignPoint) -> PredictedStep:
@@ -81,8 +79,6 @@ class PredictedStep(Displayed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per part of the time: part, time_ns, share_pct."""
-        import pandas as pd
-
         rows = [(part, ns, 100 * ns / self.wall_time_ns) for part, ns in self.parts_ns.items()]
         parts: pd.DataFrame = pd.DataFrame(rows, columns=["part", "time_ns", "share_pct"])
         return parts

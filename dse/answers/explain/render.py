@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from dse.answers.explain.breakdown import Breakdown
+from dse.answers.explain.breakdown import CATEGORY_MEANINGS, MEANINGS, Breakdown, Explanation
 from dse.answers.explain.comparison import Comparison, Difference
-from dse.answers.explain.explanation import Explanation
 from dse.answers.explain.memory import MemoryAtPeak
-from dse.answers.explain.predicted import CATEGORY_MEANINGS, MEANINGS
 from dse.base.texts import counted
 from dse.base.units import duration_range, format_bytes, format_duration_ns
 from dse.prediction.steps.details import GroupCollective

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dse.answers.cautions import caution_lines
+from dse.answers.conventions import caution_lines
 from dse.answers.fidelities import fidelity_of, hints_of
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import Strategy

@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.conventions import mfu_conventions, mfu_line
 from dse.answers.explain import CATEGORIES, PARTS
@@ -27,12 +27,9 @@ from dse.inputs.models import counted_operations
 from dse.inputs.strategies import AXES, AXIS
 from dse.studies.points import Scenario
 from dse.studies.points.inputs import engine_version, result_version
+from dse.studies.space import DesignSpace
 from dse.studies.space.names import path_of
-from dse.studies.store import study_schema
-
-if TYPE_CHECKING:
-    from dse.studies.space import DesignSpace
-    from dse.studies.store import StudyRow
+from dse.studies.store import StudyRow, study_schema
 
 STRATEGY_FIELDS = tuple([axis.name for axis in AXES if axis.since == 1])
 """The axes of a strategy that traces know, and the engine in a page."""

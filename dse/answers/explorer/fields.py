@@ -17,12 +17,13 @@ from dse.answers.explorer.field import (
     number_field,
     positive_field,
 )
+from dse.answers.whatif import parameters_of
 from dse.inputs.accelerators.cluster import MAX_NPUS
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.spec import MAX_INSTANCES, MAX_LAYERS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import DERIVED
-from dse.inputs.systems.types import FOLLOWING
+from dse.inputs.systems.fields import FOLLOWING
 from dse.inputs.systems.validation import (
     COLLECTIVE_OPTIMIZATIONS,
     COLLECTIVES,
@@ -203,8 +204,6 @@ def divisibility_field(scenario: Scenario) -> Field:
 
 
 def _resources(system: SystemSpec) -> dict[str, str]:
-    from dse.answers.whatif import parameters_of
-
     return {parameter.key: parameter.resource for parameter in parameters_of(system)}
 
 

@@ -1,19 +1,38 @@
-"""The page of the explorer: one HTML file with data, style, programs, plot library and the engine inside."""
+"""The page of the explorer: one HTML file with data, style, programs, plot library and the engine inside.
+
+Rules that a page has, too: functions that are translated for it, and their module.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
+import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dse.answers.explorer.data import Subject, figures_of_a_row
-from dse.answers.explorer.engine_file import EngineVersions, engine_bytes, engine_versions
-from dse.answers.explorer.page_rules import RULES, rules
 from dse.answers.explorer.predicted_data import predicted_page_data
 from dse.base.pages import inlined, joined, library, page_style, script_json, template_environment
+from dse.base.pages.translated import translated
+from dse.base.pages.translated_expressions import RUNTIME
+from dse.base.records import converted
+from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
+from dse.inputs.accelerators.algorithms import GroupAlgorithms
+from dse.inputs.models import ModelSpec
+from dse.inputs.models.flops import training_flops
+from dse.inputs.models.huggingface import model_of_configuration
+from dse.inputs.strategies.axes import label_word
+from dse.inputs.systems.clusters import several_npus
+from dse.prediction.intervals.kinds import KIND
+from dse.prediction.runs.asked import steps_of_tokens
+from dse.prediction.steps.native_inputs import cluster_record, model_record
+from dse.prediction.steps.plan_rules import FILLED, REFUSALS
+from dse.prediction.steps.predict import verdict
 from dse.studies.points.inputs import result_version
+from dse.studies.points.methods.method import needed
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -89,3 +108,105 @@ def packed_engine() -> str:
 def script(*names: str) -> Markup:
     """Return modules of the page, with all that they import, as one script."""
     return joined(*(PAGE / f"{name}.js" for name in names), table=TABLE, made={RULES: rules})
+
+
+_FILE = Path(__file__).with_name("dse_engine.wasm")
+# What the engine says of itself stands in it as text (engine/wasm/exports.cpp).
+_TEXT = re.compile(rb'\{"version":"[^"]*","result_version":(\d+),"figures":(\d+),"texts":(\d+)\}')
+
+
+class EngineVersions(NamedTuple):
+    """The version of the engine's results, and how many figures and texts its rows have."""
+
+    result_version: int
+    figures: int
+    texts: int = 3
+
+
+def engine_file() -> Path | None:
+    """Return the file of the engine for pages, None where it has not been built."""
+    return _FILE if _FILE.is_file() else None
+
+
+def engine_bytes() -> bytes | None:
+    """Return the engine for pages as a WebAssembly module, None where it has not been built."""
+    file = engine_file()
+    return None if file is None else file.read_bytes()
+
+
+def engine_versions(engine: bytes) -> EngineVersions | None:
+    """Return what an engine for pages says of itself; None of one that is too old to say it."""
+    found = _TEXT.search(engine)
+    return None if found is None else EngineVersions(*map(int, found.groups()))
+
+
+RULES = Path(__file__).parent / "page" / "predicted" / "rules.js"
+"""The place of the module among those of the page; no file has it."""
+
+
+def configured(content: object, name: str) -> dict[str, Any]:
+    """Return the model of a Hugging Face configuration, and notes on it.
+
+    Raises:
+        InputError: as `model_of_configuration`, `ModelSpec` and `model_record`.
+    """
+    found = model_of_configuration(content, name, "config.json")
+    model = converted(found.values, ModelSpec, "model")
+    model_record(model)  # what no step can be predicted of is refused at once
+    return {"spec": model, "notes": found.notes}
+
+
+def predictable(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what predicts steps of a model that a study stores: the engine's record, operations of a step.
+
+    Raises:
+        InputError: as `ModelSpec` and `model_record`.
+    """
+    model = converted(values, ModelSpec, "model")
+    return {"record": model_record(model), "operations": training_flops(model)}
+
+
+def clustered(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what predicts steps on a cluster that a study stores as a system: the engine's record, the peak.
+
+    Raises:
+        InputError: as `dse.inputs.accelerators.cluster` and `several_npus`.
+    """
+    found = _cluster(values)
+    chip = found.accelerator
+    return {"record": cluster_record(found), "peak_tflops": chip.peak_tflops[chip.format_16bit]}
+
+
+def planned(model: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules of plans, and a model and a cluster, which studies store, as rules read them.
+
+    Raises:
+        InputError: as `ModelSpec` and `clustered`.
+    """
+    return {
+        "given": {"model": converted(model, ModelSpec, "model"), "cluster": _cluster(system)},
+        "refusals": REFUSALS,
+        "filled": FILLED,
+        "kind": KIND,
+    }
+
+
+def _cluster(values: dict[str, Any]) -> Cluster:
+    algorithms = values.get("group_algorithms", {})
+    found = cluster(
+        values["name"],
+        converted(values["accelerator"], Accelerator, "system.accelerator"),
+        values["nodes"],
+        values["npus_per_node"],
+        [converted(tier, TierSpec, f"system.tiers.{at}") for at, tier in enumerate(values["tiers"])],
+        converted(algorithms, GroupAlgorithms, "system.group_algorithms"),
+    )
+    return several_npus(found)
+
+
+@cache
+def rules() -> str:
+    """Return the module that has all of these functions."""
+    roots: list[Callable[..., Any]] = [configured, predictable, clustered, planned]
+    roots += [label_word, needed, steps_of_tokens, verdict]
+    return translated(roots, f"../../../../base/pages/{RUNTIME}")

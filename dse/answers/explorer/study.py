@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers import Cap as MemoryCap
 from dse.answers import apply_cap, study_cap, subjects
@@ -17,10 +17,8 @@ from dse.answers.subjects import Subject as Question
 from dse.base.errors import InputError
 from dse.studies.points import Scenario, point_of_row
 from dse.studies.points.inputs import model_of_json, system_of_json
+from dse.studies.store import StudyRow, StudyStore
 from dse.studies.store.history import stored_configuration
-
-if TYPE_CHECKING:
-    from dse.studies.store import StudyRow, StudyStore
 
 _POINT_WORDS = 4  # python -m dse point
 _ALONE = ("dp * tp * sp * pp == npus",)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers import AxisStudy, axis_studies
 from dse.answers.groups import shown_value
+from dse.base.lazy import pa
 from dse.studies.store import Snapshot, StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_SETTINGS = 200
 

@@ -8,8 +8,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
+from dse.base.files import conf_file
 from dse.inputs.strategies import StrategyFields, shown_axes, strategy_values
 from dse.inputs.systems.values import following
+from dse.studies.points.inputs import model_json, result_version, system_json
 from dse.studies.store import StudyRow
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
@@ -53,8 +55,6 @@ class Commands:
         return f"{self.origin(row).command} {strategy_overrides(row)}"
 
     def _new_origin(self, row: StudyRow) -> Origin:
-        from dse.studies.points.inputs import result_version
-
         start = ["python", "-m", "dse", "point"]
         if row.model_spec is None or row.system_spec is None:
             words = [*start, f"system={hydra(row.system)}", f"model={hydra(row.model)}"]
@@ -84,9 +84,7 @@ class Commands:
 
     def _base(self, model: str, system: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         """The groups of conf/ with these names, or the default ones, and what they are."""
-        from dse.base.files import conf_file
         from dse.studies.config import compose_config
-        from dse.studies.points.inputs import model_json, system_json
 
         chosen = [
             f"{group}={name}"

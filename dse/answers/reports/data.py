@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers import (
     ANSWER_COLUMNS,
@@ -18,30 +18,25 @@ from dse.answers import (
     groups,
     unfinished_note,
 )
-from dse.answers.cautions import cautions
 from dse.answers.changed_files import current_points
-from dse.answers.conventions import certainty, mfu_conventions
+from dse.answers.conventions import cautions, certainty, mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import hints_of_rows
 from dse.answers.objectives import OBJECTIVE_COLUMNS
 from dse.answers.reports.axes import axes_against
 from dse.answers.reports.commands import Commands
-from dse.answers.reports.launches import runs
-from dse.answers.reports.points import POINT_FIELDS, points_of
-from dse.answers.reports.ranked import Ranked
-from dse.answers.reports.rebuilt import explanation, sensitivity
+from dse.answers.reports.ranked import POINT_FIELDS, Ranked, points_of
+from dse.answers.reports.rebuilt import explanation, runs, sensitivity
 from dse.answers.reports.runs_of_points import RUN_FIGURES, objective_tables, run_figures
 from dse.answers.reports.setup import setup
 from dse.answers.verdicts import may_fit_words, points_that_may_fit, verdict_of
 from dse.base.errors import DseError, InputError
+from dse.base.lazy import pa, pc, yaml
 from dse.base.units import format_bytes
 from dse.studies.points import point_of_row
 from dse.studies.store import Snapshot, StudyRow, StudyStore
 from dse.studies.store.history import latest_objective, stored_sweep
 from dse.studies.store.reasons import kind_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 COLUMNS = (*ANSWER_COLUMNS, "reason", "fractional", *OBJECTIVE_COLUMNS)
 MAX_GROUPS = 12
@@ -231,8 +226,6 @@ def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, Study
 
 def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[dict[str, Any]]:
     """Points that are not ok by status and reason, most frequent first; numbers in reasons may differ."""
-    import pyarrow.compute as pc
-
     bad = table.filter(pc.not_equal(table["status"], "ok"))
     kinds: dict[tuple[str, str], list[Any]] = {}
     counted = bad.group_by(["status", "reason"], use_threads=False).aggregate(
@@ -263,8 +256,6 @@ def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[d
 
 def _sweep(path: Path) -> dict[str, Any]:
     """The content of a file of provenance. One that cannot be read says so, and the report goes on."""
-    import yaml
-
     try:
         sweep = stored_sweep(path)
     except InputError as error:

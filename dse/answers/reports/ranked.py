@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers import cap_curve
+from dse.answers.conventions import shown_mfu
+from dse.answers.groups import variant_of
+from dse.answers.reports.commands import Commands
+from dse.answers.reports.runs_of_points import run_figure
 from dse.answers.selection import finished_points, rank_order
 from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tie_words
+from dse.base.lazy import np, pa, pc
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store import Snapshot, StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RANK = "rank"
 """A column: 0 for the best point. On the page it names the point."""
@@ -33,17 +36,12 @@ class Ranked:
     @classmethod
     def of(cls, snapshot: Snapshot, table: pa.Table) -> Ranked:
         """Rank the rows of a table of the snapshot."""
-        import numpy as np
-        import pyarrow as pa
-
         finished = table.take(finished_points(table))
         ordered = finished.take(rank_order(finished))
         return cls(snapshot, ordered.append_column(RANK, pa.array(np.arange(ordered.num_rows))))
 
     def rows(self, ranks: Sequence[int]) -> list[StudyRow]:
         """Return whole rows, in the order of `ranks`."""
-        import pyarrow as pa
-
         return self.snapshot.rows(self.table.take(pa.array(ranks, pa.int64()))) if ranks else []
 
     def has_memory(self) -> bool:
@@ -53,8 +51,6 @@ class Ranked:
 
     def under(self, memory_cap_bytes: int) -> Ranked:
         """Return those whose peak memory is known and at most the cap; they keep their ranks."""
-        import pyarrow.compute as pc
-
         return Ranked(
             self.snapshot, self.table.filter(pc.less_equal(self.table["peak_memory_bytes"], memory_cap_bytes))
         )
@@ -75,9 +71,6 @@ class Ranked:
 
     def tie_sentence(self) -> list[str]:
         """Return a sentence on plans that predictions cannot tell from the best; none without such plans."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self.table.num_rows or not is_predicted(best := self.rows([0])[0]):
             return []
         near = self.table.filter(pa.array(indistinct_points(self.table, best)))
@@ -117,8 +110,6 @@ class Ranked:
         The rest is taken at even steps through the ranking, so that slow points are shown too. Where the best
         of strategies do not all fit, they get half of the room.
         """
-        import numpy as np
-
         total = self.table.num_rows
         if total <= max_points:
             return list(range(total))
@@ -130,3 +121,42 @@ class Ranked:
             count = min(len(others), room if len(others) <= room else room // share)
             kept = np.union1d(kept, others[(np.arange(count) * len(others)) // max(count, 1)])
         return [int(rank) for rank in kept]
+
+
+POINT_FIELDS = (
+    *STRATEGY_FIELDS,
+    *("wall_time_ns", "peak_memory_bytes", "exposed_comm_ns", "gpu_time_ns", "comm_time_ns"),
+    *("wall_time_low_ns", "wall_time_high_ns"),
+    *("compute_utilization_pct", "memory_utilization_pct", "compute_bound_pct", "operation_intensity"),
+    *("mfu_pct", "tokens_per_s", "tokens_per_s_per_npu"),
+    *("fractional", "last_rank", "rank_classes", "key"),
+)
+"""The fields of each point on the page; its rank, its origin and figures of runs come in addition."""
+
+
+def points_of(
+    rows: Mapping[int, StudyRow], commands: Commands, described: Mapping[str, str], figures: Sequence[str]
+) -> tuple[list[list[Any]], list[dict[str, str]]]:
+    """Each point as [rank, number of its origin, *POINT_FIELDS, *figures], and the origins."""
+    numbers: dict[tuple[str, str, str], int] = {}
+    points = []
+    for rank, row in rows.items():
+        origin = commands.origin(row)
+        entry = (origin.command, origin.note, variant_of(row, described))
+        number = numbers.setdefault(entry, len(numbers))
+        values = [*(_field(row, name) for name in POINT_FIELDS), *(run_figure(row, name) for name in figures)]
+        points.append([rank, number, *map(plain, values)])
+    origins = [{"command": command, "note": note, "variant": variant} for command, note, variant in numbers]
+    return points, origins
+
+
+def _field(row: StudyRow, name: str) -> Any:
+    """A field of a row as the page shows it: MFU is that of the precision of products."""
+    return shown_mfu(row) if name == "mfu_pct" else getattr(row, name)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it. Percentages have three decimals, as the simulator reports them."""
+    if isinstance(value, float):
+        return round(value, 3) if math.isfinite(value) else None
+    return value

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers.columns import RUN
 from dse.answers.groups import Group
 from dse.answers.objectives import COLUMNS, ObjectiveAnswer, objective_answers
 from dse.answers.selection import Whole
+from dse.base.lazy import pa
 from dse.studies.store import StudyRow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 RUN_FIGURES: Mapping[str, str] = {
     "run_days": "days of the run",

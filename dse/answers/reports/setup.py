@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dse.base.lazy import pa
 from dse.base.units import format_bytes
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Facts = list[tuple[str, str]]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dse.answers.runs.parts import Parts, Section, Share, largest, sections
-from dse.simulation.recorded.bounds import bounds_of
-from dse.simulation.recorded.critical import critical_path
+from dse.simulation.recorded.critical import bounds_of, critical_path
 from dse.simulation.recorded.replay import Replay
 from dse.simulation.recorded.times import is_communication
 

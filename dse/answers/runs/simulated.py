@@ -6,8 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from dse.answers.explain.breakdown import breakdown
-from dse.answers.explain.predicted import MEANINGS
+from dse.answers.explain.breakdown import MEANINGS, breakdown
 from dse.answers.runs.parts import Parts, Section, Share, largest, sections
 from dse.base.units import format_duration_ns
 from dse.simulation.simulators import NEVER, RankRecording, RecordedNode, Recording

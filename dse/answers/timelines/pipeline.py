@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dse.answers.timelines.options import TimelineOptions, TimelineSummary
+from dse.answers.timelines.bounds import TimelineOptions, TimelineSummary
 from dse.answers.timelines.write import write_events
 from dse.base.errors import InputError
 from dse.studies.points import DesignPoint

@@ -7,11 +7,10 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from dse.answers.timelines.options import TimelineOptions, TimelineSummary
+from dse.answers.timelines.bounds import TimelineOptions, TimelineSummary
 from dse.answers.timelines.write import write_timeline
 from dse.base.files import write_output
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.questions.simulation import PlanSimulator
 
 

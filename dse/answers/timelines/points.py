@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TextIO
 
-from dse.answers.timelines.options import TimelineOptions, TimelineSummary
+from dse.answers.timelines.bounds import TimelineOptions, TimelineSummary
 from dse.answers.timelines.pipeline import write_pipeline
 from dse.answers.timelines.write import write_timeline
 from dse.studies.points import PREDICTION, SIMULATION, DesignPoint, record_point

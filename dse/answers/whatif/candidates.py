@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from dse.answers.selection import RANKING_COLUMNS
 from dse.answers.whatif.parameters import Parameter
 from dse.base.errors import InputError
+from dse.base.lazy import pa, pc
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Divisibility, Strategy
 from dse.simulation.workloads import Workload, WorkloadGenerator
 from dse.studies.points import DesignPoint, Scenario, evaluate, point_of_row, strategy_of_row
 from dse.studies.store import Rows, StudyRow, as_rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _KEPT_WORKLOADS = 256  # about 1 MB each at the size of the lab's models
 _SCENARIO = ("model_spec", "system_spec", "options")
@@ -132,16 +129,12 @@ class Candidates:
 
 def _rows_like(rows: Rows, one: StudyRow) -> list[StudyRow]:
     """The whole rows with the inputs of one of them."""
-    import pyarrow as pa
-
     if isinstance(rows, pa.Table):
         rows = as_rows(_like(rows, one))
     return [row for row in rows if all(getattr(row, name) == getattr(one, name) for name in _SCENARIO)]
 
 
 def _like(table: pa.Table, one: StudyRow) -> pa.Table:
-    import pyarrow.compute as pc
-
     for name in _SCENARIO:
         table = table.filter(pc.equal(table[name], getattr(one, name)))
     return table

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 from dse.inputs.systems import SystemSpec
 from dse.studies.points import SIMULATION, Method, Scenario
 from dse.studies.points.methods import Varied

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.whatif.report import Report
+from dse.answers.whatif.report import Report, render
 from dse.base.errors import InputError
 from dse.base.files import write_output
 from dse.base.lazy import extra
@@ -97,8 +97,6 @@ def _tornado(axes: Axes, report: Report) -> None:
 
 
 def _page(reports: Sequence[Report], svg: str) -> str:
-    from dse.answers.whatif.report import render
-
     tables = "\n".join(f"<pre>{html.escape(render(report))}</pre>" for report in reports)
     drawing = svg[svg.index("<svg") :]
     return (

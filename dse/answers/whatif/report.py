@@ -11,7 +11,7 @@ from dse.answers.whatif.candidates import Candidates
 from dse.answers.whatif.parameters import parameters_named, parameters_of
 from dse.answers.whatif.sensitivity import Optimum, Sensitivity, optima, sensitivity
 from dse.answers.whatif.switch import LIMIT, Switch, cap_switches, switch_among
-from dse.base.tables import aligned
+from dse.base.texts import aligned
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import Strategy
 from dse.studies.points import DesignPoint, strategy_of_row

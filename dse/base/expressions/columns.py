@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.expressions.parser import error, parse
 from dse.base.expressions.tree import Apply, Compare, Constant, Every, IsNull, Name, Node, Not, OneOf, names
-from dse.base.texts import excerpt
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dse.base.lazy import np, pa, pc
 
 _SIGNS = {
     "==": "equal",
@@ -61,8 +58,6 @@ class ColumnExpression:
         Raises:
             InputError: the expression is no condition, or compares a text with a number.
         """
-        import pyarrow as pa
-
         mask = self.values(table)
         if not isinstance(mask, pa.ChunkedArray | pa.Array) or not pa.types.is_boolean(mask.type):
             raise InputError(
@@ -76,8 +71,6 @@ class ColumnExpression:
         Raises:
             InputError: the expression is no number, is the same for all rows, or as `rows`.
         """
-        import pyarrow as pa
-
         values = self.values(table)
         if not isinstance(values, pa.ChunkedArray) or _kind(values.type) != "number":
             raise InputError(
@@ -91,8 +84,6 @@ class ColumnExpression:
         Raises:
             InputError: as `rows`.
         """
-        import pyarrow as pa
-
         try:
             return self._evaluate(self.tree, table)
         except pa.ArrowException as problem:
@@ -100,9 +91,6 @@ class ColumnExpression:
             raise InputError(f"{self.key} '{excerpt(self.text, 300)}' cannot be evaluated: {cause}") from None
 
     def _evaluate(self, node: Node, table: pa.Table) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if isinstance(node, Constant):
             large = isinstance(node.value, int) and abs(node.value) >= 2**63
             return pa.scalar(float(node.value) if large and node.value is not None else node.value)
@@ -123,18 +111,12 @@ class ColumnExpression:
 
     def _flag(self, node: Node, table: pa.Table) -> Any:
         """Evaluate what is true or false; a number is true unless it is 0, as in constraints."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         value = self._evaluate(node, table)
         if _kind(value.type) == "text":
             raise self._error(node, "a text is neither true nor false")
         return value if pa.types.is_boolean(value.type) else pc.cast(value, pa.bool_())
 
     def _number(self, node: Node, table: pa.Table) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         value = self._evaluate(node, table)
         if _kind(value.type) == "text":
             raise self._error(node, "a text has no arithmetic")
@@ -142,9 +124,6 @@ class ColumnExpression:
         return pc.cast(value, pa.int64() if whole else pa.float64())
 
     def _apply(self, node: Apply, table: pa.Table) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         operands = [self._number(operand, table) for operand in node.operands]
         if node.function in _ELEMENT_WISE:
             options = pc.ElementWiseAggregateOptions(skip_nulls=False)
@@ -161,8 +140,6 @@ class ColumnExpression:
 
     def _one_of(self, node: OneOf, table: pa.Table) -> Any:
         """A null is in no list, and nothing is "not in" a list that has a null: as in SQL."""
-        import pyarrow.compute as pc
-
         column = [
             Compare(("==",), (node.operand, option), node.column)
             for option in node.options
@@ -174,9 +151,6 @@ class ColumnExpression:
         return reduce(pc.or_kleene, [pc.cast(each, "bool") for each in found])
 
     def _compare(self, node: Compare, table: pa.Table) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         operands = [self._evaluate(operand, table) for operand in node.operands]
         kinds = [_kind(operand.type) for operand in operands]
         if "text" in kinds and len({*kinds} - {"null"}) > 1:
@@ -199,9 +173,6 @@ class ColumnExpression:
 
 def _divided(sign: str, left: Any, right: Any) -> Any:
     """`/`, and `//` and `%` that round down as Python's do; these are null where `right` is 0."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if sign == "/":
         return pc.divide(*(pc.cast(operand, pa.float64(), safe=False) for operand in (left, right)))
     right = pc.if_else(pc.equal(right, 0), pa.scalar(None, right.type), right)
@@ -216,10 +187,6 @@ def _divided(sign: str, left: Any, right: Any) -> Any:
 
 def _divided_floats(sign: str, left: Any, right: Any) -> Any:
     """By the exact rest, as Python: 1 // 0.1 is 9, though the floor of 1 / 0.1 is 10."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     divide = np.floor_divide if sign == "//" else np.remainder
     is_null = pc.or_(pc.is_null(left), pc.is_null(right))
     columns = [
@@ -236,8 +203,6 @@ def _divided_floats(sign: str, left: Any, right: Any) -> Any:
 
 
 def _kind(arrow_type: pa.DataType) -> str:
-    import pyarrow as pa
-
     types = pa.types
     if types.is_dictionary(arrow_type):
         return _kind(arrow_type.value_type)

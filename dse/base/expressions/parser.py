@@ -23,7 +23,7 @@ import math
 import re
 from typing import NoReturn
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt, shortened
 from dse.base.expressions.tree import (
     Apply,
     Compare,
@@ -37,7 +37,7 @@ from dse.base.expressions.tree import (
     Some,
     parts,
 )
-from dse.base.texts import excerpt, is_whole, shortened
+from dse.base.texts import is_whole
 from dse.base.units import parse_bytes
 
 ALLOWED = (

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.expressions.parser import error, parse
 from dse.base.expressions.tree import (
     Apply,
@@ -22,8 +22,6 @@ from dse.base.expressions.tree import (
     Some,
     names,
 )
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 
 _Evaluator = Callable[[Mapping[str, Any]], Any]
 _MAX_POWER_BITS = 4096

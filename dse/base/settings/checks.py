@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, did_you_mean, excerpt
 
 
 def check_choice(key: str, value: str, allowed: Sequence[str]) -> None:

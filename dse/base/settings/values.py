@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.checks import check_choice
-from dse.base.texts import excerpt
 
 Values: TypeAlias = Mapping[str, str]
 _Default = TypeVar("_Default")

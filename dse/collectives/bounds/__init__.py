@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from math import gcd
-from typing import TYPE_CHECKING
 
 from dse.base.cancellation import NEVER as NEVER_LATE
 from dse.base.cancellation import Deadline
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
-from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
-from dse.collectives.bounds.demand_cuts import demand_cut
 from dse.collectives.bounds.engines import engine_bounds
 from dse.collectives.bounds.exits import exits_bound
-from dse.collectives.bounds.flows import flow_bound
+from dse.collectives.bounds.flows import demand_cut, flow_bound
 from dse.collectives.bounds.joined import joined_problems, of_nodes
 from dse.collectives.bounds.lags import lags_bound
 from dse.collectives.bounds.needs import BACKWARDS
@@ -24,15 +22,11 @@ from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.spreads import spread_bound
 from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.useful import useful_bound
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.view import NEVER, NONE, Bound, View
 from dse.collectives.bounds.weights import ways_bound
 from dse.collectives.bounds.windows import set_bounds
 from dse.collectives.problem.collective import SEVERAL, Collective
 from dse.collectives.problem.problem import MIRRORED, Problem
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Bound", "best_bound", "lower_bounds"]
 
@@ -131,8 +125,6 @@ def _bounds_of_sets(view: View, centers: Iterable[int], flows: Iterable[Bound]) 
 
 
 def _masks(view: View, flows: Iterable[Bound]) -> Iterator[NDArray[np.bool_]]:
-    import numpy as np
-
     numbers = np.arange(view.problem.graph.nodes)
     for bound in flows:
         yield np.isin(numbers, bound.nodes)

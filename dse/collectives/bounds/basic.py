@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dse.base.texts import counted
-from dse.collectives.bounds.bound import NEVER, Bound
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.view import NEVER, Bound, View
 from dse.collectives.problem.collective import CUSTOM
 
 # A way from every NPU to every other is looked for if it takes no more steps than this.

@@ -20,22 +20,15 @@ in parts if chunks are tight says more (`tight`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from dse.collectives.bounds.bound import NEVER, Bound, Strongest
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.sets import joined_parts
 from dse.collectives.bounds.tight import Ends
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.bounds.view import NEVER, Bound, Strongest, View
 
 
 def crossings_bound(view: View) -> Iterator[Bound]:
     """The strongest over parts that links of up to a time join; nothing for other collectives."""
-    import numpy as np
-
     collective, graph = view.problem.collective, view.problem.graph
     if collective.kind != "all_reduce" or not len(graph):
         return

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.base.texts import counted
-from dse.collectives.bounds.bound import Bound
 from dse.collectives.bounds.spreads import spread_bound
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.view import Bound, View
 from dse.collectives.bounds.weights import weight_of_ways
 from dse.inputs.networks.graph import LIMITS
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _NAME = "engines"
 
@@ -56,8 +51,6 @@ def _of_npus(view: View, name: str, ends: NDArray[np.int32]) -> Iterator[Bound]:
 
 def _of_all(view: View, name: str, ends: NDArray[np.int32]) -> Iterator[Bound]:
     """All engines together; of sends, or sums, only where no message ends at a switch."""
-    import numpy as np
-
     problem, graph = view.problem, view.problem.graph
     collective, is_reducing = problem.collective, problem.collective.is_reducing
     engines = np.bincount(ends, minlength=graph.nodes)[: graph.npus]

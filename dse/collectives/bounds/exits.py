@@ -17,15 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.bounds.bound import LATE, Bound, Strongest
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.sets import joined_parts
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.bounds.view import LATE, Bound, Strongest, View
 
 _MOST_PARTS = 64
 _MOST_SENDS = 1_000_000  # of the NPUs of a part, whose starts are listed
@@ -33,8 +29,6 @@ _MOST_SENDS = 1_000_000  # of the NPUs of a part, whose starts are listed
 
 def exits_bound(view: View) -> Iterator[Bound]:
     """The strongest over pairs of parts that links of up to a time join; nothing for other collectives."""
-    import numpy as np
-
     collective, graph = view.problem.collective, view.problem.graph
     if collective.kind != "all_reduce" or len(collective.members) != graph.npus or not len(graph):
         return
@@ -82,8 +76,6 @@ class _Exits(NamedTuple):
     @classmethod
     def of(cls, view: View, inside: NDArray[np.bool_], to_npus: NDArray[np.int64]) -> _Exits:
         """Return those of the nodes `inside`, a part; from all nodes it is so far to NPUs."""
-        import numpy as np
-
         problem, graph = view.problem, view.problem.graph
         chunks = problem.collective.chunks
         links = np.flatnonzero(inside[graph.sources] & ~inside[graph.destinations])
@@ -105,8 +97,6 @@ class _Exits(NamedTuple):
 
 def _sums(view: View, inside: NDArray[np.bool_], links: NDArray[np.int64]) -> NDArray[np.int64]:
     """When 1, 2, … sums of a part can be whole where links leave it, each after sends of its NPUs."""
-    import numpy as np
-
     problem, graph = view.problem, view.problem.graph
     is_npu, chunks = np.arange(graph.nodes) < graph.npus, problem.collective.chunks
     leaving = np.isin(np.arange(graph.nodes), graph.sources[links])
@@ -125,8 +115,6 @@ def _sums(view: View, inside: NDArray[np.bool_], links: NDArray[np.int64]) -> ND
 
 def _starts(first_ps: NDArray[np.int64], held_ps: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """When links, free from such times on, can have begun 1, 2, … up to so many messages."""
-    import numpy as np
-
     held = np.maximum(held_ps, 1)
     first = np.minimum(first_ps, LATE)
     # By then a link alone has begun so many.

@@ -8,15 +8,10 @@ the bound of a cut (docs/synthesis.md), over all sets; with fluid chunks it is T
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
-from dse.collectives.bounds.bound import NEVER, Bound
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np, solvers
+from dse.collectives.bounds.view import NEVER, Bound, View
 
 # A flow looks at every link some times: so many links of all flows take about a tenth of a second.
 MOST_LINKS_OF_FLOWS = 400_000
@@ -27,8 +22,6 @@ def flow_bound(view: View, at_least_ps: int) -> Iterator[Bound]:
 
     Its nodes are the certificate: what has to enter them, over the links into them.
     """
-    from dse.base import solvers
-
     graph = view.problem.graph
     supply, sinks = _supply(view)
     if not sinks or len(graph) * len(sinks) > MOST_LINKS_OF_FLOWS:
@@ -52,8 +45,6 @@ def _supply(view: View) -> tuple[NDArray[np.int64], list[int]]:
     Of an all-reduce a message of every chunk has to enter each set: as if one NPU had them all, and for sets
     with that NPU the same backwards. NPUs that are all alike need one flow.
     """
-    import numpy as np
-
     collective, graph = view.problem.collective, view.problem.graph
     supply = np.zeros(graph.nodes, dtype=np.int64)
     members, name = list(collective.members), collective.kind
@@ -67,3 +58,17 @@ def _supply(view: View) -> tuple[NDArray[np.int64], list[int]]:
             return supply, [root]
         return supply, [0] if view.group is not None else members
     return supply, []
+
+
+def demand_cut(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]:
+    """The cut that takes longest: of all sets of up to 20 nodes, of more those near `sets`."""
+    demand = view.needs.demand
+    if demand is None or not len(view.problem.graph):
+        return
+    starts = np.array(list(sets), dtype=np.uint8).ravel()
+    found = view.links.longest_demand_cut(view.first_ps, view.last_ps, demand.ravel(), starts, 0)
+    time, inside = found[0], found[1].astype(np.bool_)
+    if 0 < time < NEVER:
+        need = int(demand[np.ix_(~inside, inside)].sum())
+        nodes = tuple(inside.nonzero()[0].tolist())
+        yield Bound("cut", time, nodes, f"{need} chunks have to enter these nodes")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MOST_FLOW = 1 << 61
 
@@ -40,10 +37,6 @@ def best_rate(problem: Problem) -> Rate | None:
     Newton steps over sets: at the rate that a set allows, a flow too small shows a set that allows less
     (Dinkelbach 1967).
     """
-    import numpy as np
-
-    from dse.base import solvers
-
     graph = problem.graph
     holders = supply_of(problem) > 0
     capacity, scale = _whole(problem)
@@ -70,8 +63,6 @@ def best_rate(problem: Problem) -> Rate | None:
 
 def supply_of(problem: Problem) -> NDArray[np.int64]:
     """Return how many chunks each node has at first, of a collective in which everyone wants all."""
-    import numpy as np
-
     supply = np.zeros(problem.graph.nodes, dtype=np.int64)
     if problem.collective.name == "broadcast":
         supply[problem.collective.root] = problem.collective.chunks
@@ -90,8 +81,6 @@ def _allowed(
 
 def _whole(problem: Problem) -> tuple[NDArray[np.int64] | None, Fraction]:
     """Bytes per ns of every link times a scale that makes them whole, or None if they are too large."""
-    import numpy as np
-
     bytes_per_gb = Fraction(1 if problem.model.gb == "1e9" else Fraction(2**30, 10**9))
     rates = [kind.bandwidth_gbps for kind in problem.graph.kinds]
     scale = Fraction(lcm(*(rate.denominator for rate in rates)) if rates else 1)

@@ -14,18 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from dse.collectives.bounds.bound import Bound
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.sets import joined_parts
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.view import Bound, View
 from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def joined_problems(view: View) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
@@ -34,8 +29,6 @@ def joined_problems(view: View) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
     Blocks are what links between NPUs of different collectives join, what links of up to a time join, and
     what both join.
     """
-    import numpy as np
-
     problem = view.problem
     foreign = _joined_by(problem.graph, np.arange(problem.graph.nodes), _are_foreign(problem))
     tried: set[bytes] = set()
@@ -56,8 +49,6 @@ def joined_problems(view: View) -> Iterator[tuple[Problem, NDArray[np.int64]]]:
 
 def of_nodes(bound: Bound, block: NDArray[np.int64]) -> Bound:
     """Return a bound on a problem of blocks as one on that of their nodes."""
-    import numpy as np
-
     nodes, inner = (tuple(np.flatnonzero(np.isin(block, own)).tolist()) for own in (bound.nodes, bound.inner))
     text = f"nodes in {int(block.max()) + 1} blocks, with links inside that take no time: {bound.text}"
     return Bound(bound.name, bound.time_ps, nodes, text, inner)
@@ -65,8 +56,6 @@ def of_nodes(bound: Bound, block: NDArray[np.int64]) -> Bound:
 
 def _are_foreign(problem: Problem) -> NDArray[np.bool_]:
     """Whether each link joins NPUs that are in collectives, but in none together."""
-    import numpy as np
-
     graph, parts = problem.graph, problem.collective.parts
     belongs = np.zeros((graph.nodes, len(parts)), dtype=np.bool_)
     for place, part in enumerate(parts):
@@ -78,8 +67,6 @@ def _are_foreign(problem: Problem) -> NDArray[np.bool_]:
 
 def _joined_by(graph: LinkGraph, part: NDArray[np.int64], chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The least number of a part of each node, where chosen links join parts too."""
-    import numpy as np
-
     found = part.astype(np.int64)
     ends = graph.sources[chosen], graph.destinations[chosen]
     while True:
@@ -94,19 +81,14 @@ def _joined_by(graph: LinkGraph, part: NDArray[np.int64], chosen: NDArray[np.boo
 
 def _numbered(part: NDArray[np.int64]) -> NDArray[np.int64]:
     """Blocks numbered by their first nodes, so that those with NPUs come first."""
-    import numpy as np
-
     _, first, inverse = np.unique(part, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    block: NDArray[np.int64] = rank[inverse.reshape(-1)]
-    return block
+    return rank[inverse.reshape(-1)]
 
 
 def _graph_of_blocks(graph: LinkGraph, block: NDArray[np.int64]) -> LinkGraph:
     """The links between blocks; a block with an NPU, or a switch that can, copies and adds."""
-    import numpy as np
-
     leaves = block[graph.sources] != block[graph.destinations]
     npus, blocks = int(block[: graph.npus].max()) + 1, int(block.max()) + 1
     cannot_copy, cannot_add = (

@@ -20,22 +20,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from dse.collectives.bounds.bound import NEVER, Bound
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
+from dse.collectives.bounds.view import NEVER, Bound, View
 
 _MOST_STEPS = 20_000_000  # of ways between all NPUs
 
 
 def lags_bound(view: View) -> Iterator[Bound]:
     """The bound of collectives that all NPUs take part in; nothing where a switch copies or adds."""
-    import numpy as np
-
     graph, collective = view.problem.graph, view.problem.collective
     npus, switches = graph.npus, frozenset(range(graph.npus, graph.nodes))
     is_passive = bool(switches) and switches == graph.cannot_copy == graph.cannot_add
@@ -63,8 +56,6 @@ def lags_bound(view: View) -> Iterator[Bound]:
 
 def _least_tree(view: View) -> list[int]:
     """The ways of a least spanning tree of the NPUs by their distances, in the shorter direction."""
-    import numpy as np
-
     npus = view.problem.graph.npus
     nearest = np.full(npus, NEVER)
     is_left = np.ones(npus, dtype=np.bool_)
@@ -83,8 +74,6 @@ def _least_tree(view: View) -> list[int]:
 
 def _least_sum(held_ps: NDArray[np.int64], count: int) -> int:
     """The least sum of `count` times at which links can start, each at 0 and whenever it is free again."""
-    import numpy as np
-
     times, links = (column.tolist() for column in np.unique(held_ps, return_counts=True))
 
     def starts_by(moment: int) -> int:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Schedules of these, run backwards on turned links, are schedules of such a collective too.
 BACKWARDS = ("all_to_all", "scatter", "gather", "all_reduce")
@@ -45,8 +42,6 @@ class Needs:
         return self.collective.kind in ("all_gather", "broadcast", "all_reduce")
 
     def _per_npu(self, value: int, only: int | None = None, but: int | None = None) -> NDArray[np.int64]:
-        import numpy as np
-
         npus = self.collective.npus
         counts = np.zeros(self.nodes, dtype=np.int64)
         if npus > 1:
@@ -90,19 +85,14 @@ class Needs:
 
     def into_beginnings(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many chunks have to enter the first 1, 2, … nodes - 1 nodes of an order of all nodes."""
-        import numpy as np
-
         if self.collective.name == CUSTOM:
             return self._custom_into_beginnings(order)
         within = np.cumsum(order < self.collective.npus)[:-1]
         root_within = np.cumsum(order == self.collective.root)[:-1] > 0
-        counts: NDArray[np.int64] = np.broadcast_to(self._into(within, root_within), within.shape)
-        return counts
+        return np.broadcast_to(self._into(within, root_within), within.shape)
 
     def _into(self, within: Any, root_within: Any) -> Any:
         """The same for `within` NPUs, with the root among them or not; numbers or arrays."""
-        import numpy as np
-
         name, k, npus = self.collective.name, self.collective.chunks_per_npu, self.collective.npus
         outside = npus - within
         if name in ("all_gather", "gather"):
@@ -131,8 +121,6 @@ class Needs:
 
     def wanting(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The nodes of a set that want what `into_each` counts."""
-        import numpy as np
-
         collective = self.collective
         wanting: NDArray[np.bool_] = np.zeros(len(inside), dtype=np.bool_)
         those = [collective.root_npu] if collective.kind == "gather" else list(collective.members)
@@ -145,8 +133,6 @@ class Needs:
 
         None if a chunk has several holders or several NPUs want it, and of too many nodes.
         """
-        import numpy as np
-
         name = self.collective.name
         if name not in (CUSTOM, "all_to_all") or self.nodes > MOST_NODES_OF_DEMANDS:
             return None
@@ -166,8 +152,6 @@ class Needs:
     @cached_property
     def holders(self) -> NDArray[np.uint32]:
         """The NPUs that have chunks at first which others want."""
-        import numpy as np
-
         if self.collective.name in ("broadcast", "scatter"):
             return np.array([self.collective.root], dtype=np.uint32)
         return np.flatnonzero(self.out_of_nodes() if self.collective.name != CUSTOM else self._holds).astype(
@@ -177,8 +161,6 @@ class Needs:
     @cached_property
     def takers(self) -> NDArray[np.uint32]:
         """The NPUs that want chunks of others."""
-        import numpy as np
-
         return np.flatnonzero(self.into_nodes()).astype(np.uint32)
 
     @cached_property
@@ -187,8 +169,6 @@ class Needs:
 
         A contribution to a sum is there at first, and everyone who wants a sum lacks it.
         """
-        import numpy as np
-
         (at, has), (by, wants) = self.collective.holdings(), self.collective.wants()
         chunks = max(self.collective.chunks, 1)
         lacks = ~np.isin(by.astype(np.int64) * chunks + wants, at.astype(np.int64) * chunks + has)
@@ -208,8 +188,6 @@ class Needs:
     @cached_property
     def ways(self) -> list[Ways]:
         """The ways of chunks that a custom collective needs, those between the same NPUs together."""
-        import numpy as np
-
         at, has, by, wants = (column.tolist() for column in self.pairs)
         ends: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place, pairs in enumerate((zip(at, has, strict=True), zip(by, wants, strict=True))):
@@ -227,21 +205,15 @@ class Needs:
 
     @cached_property
     def _holds(self) -> NDArray[np.int64]:
-        import numpy as np
-
         return np.bincount(self.pairs[0], minlength=self.nodes).astype(np.int64)
 
     @cached_property
     def _custom_into_nodes(self) -> NDArray[np.int64]:
-        import numpy as np
-
         _, _, by, _ = self.pairs
         return np.bincount(by, minlength=self.nodes).astype(np.int64)
 
     @cached_property
     def _custom_out_of_nodes(self) -> NDArray[np.int64]:
-        import numpy as np
-
         at, has, by, wants = self.pairs
         holders, wanting = (np.bincount(chunk, minlength=len(self._is_sum)) for chunk in (has, wants))
         wants_itself = np.isin(at * len(wanting) + has, by * len(wanting) + wants)
@@ -249,8 +221,6 @@ class Needs:
         return np.bincount(at[needed], minlength=self.nodes).astype(np.int64)
 
     def _custom_into_set(self, inside: NDArray[np.bool_]) -> int:
-        import numpy as np
-
         at, has, by, wants = self.pairs
         wanted = np.unique(wants[inside[by]])
         is_sum, is_inside = self._is_sum[wanted], np.isin(wanted, has[inside[at]])
@@ -258,8 +228,6 @@ class Needs:
         return int(np.where(is_sum, is_outside, ~is_inside).sum())
 
     def _custom_into_beginnings(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        import numpy as np
-
         at, has, by, wants = self.pairs
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -273,5 +241,4 @@ class Needs:
         enters = wanted_from < held_from
         steps = np.bincount(wanted_from[enters], minlength=len(order) + 1)
         steps -= np.bincount(held_from[enters], minlength=len(order) + 1)
-        counts: NDArray[np.int64] = np.cumsum(steps)[: len(order) - 1]
-        return counts
+        return np.cumsum(steps)[: len(order) - 1]

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from dse.collectives.bounds.bound import NEVER
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
+from dse.collectives.bounds.view import NEVER, View
 
 MOST_SPEEDS = 12
 MOST_BALLS = 12
@@ -37,16 +32,12 @@ def sets_of(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
 
 
 def _all_sets(nodes: int) -> Iterator[NDArray[np.bool_]]:
-    import numpy as np
-
     for number in range(1, (1 << nodes) - 1):
         yield (number >> np.arange(nodes) & 1).astype(np.bool_)
 
 
 def joined_parts(view: View) -> Iterator[NDArray[np.int64]]:
     """The part of each node where links of up to a time join nodes, from the fastest on, if several."""
-    import numpy as np
-
     speeds = np.unique(view.problem.distinct_times[:, 0])
     chosen = speeds[np.unique(np.linspace(0, len(speeds) - 1, MOST_SPEEDS).astype(np.int64))]
     for speed in chosen:
@@ -58,8 +49,6 @@ def joined_parts(view: View) -> Iterator[NDArray[np.int64]]:
 
 def _clusters(view: View) -> Iterator[NDArray[np.bool_]]:
     """Each part that grew as slower links joined more."""
-    import numpy as np
-
     before = np.arange(view.problem.graph.nodes)
     for of_set in joined_parts(view):
         sizes = np.bincount(of_set, minlength=len(of_set))
@@ -71,8 +60,6 @@ def _clusters(view: View) -> Iterator[NDArray[np.bool_]]:
 
 def _balls(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
     """The nodes from which the way to the center takes less than a time."""
-    import numpy as np
-
     ways = view.links.distances(np.array([center], dtype=np.uint32), reversed=True)
     radii = np.unique(ways[ways < NEVER])[1:]
     if len(radii):
@@ -82,8 +69,6 @@ def _balls(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
 
 def _sides(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
     """Nodes nearer to one of two far ends than to the other, where most is needed per capacity of links."""
-    import numpy as np
-
     ways, pivot = [], center
     nearest = np.full(view.problem.graph.nodes, NEVER)
     for _ in range(PIVOTS):
@@ -105,8 +90,6 @@ def _sides(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
 
 def _tightest(view: View, order: NDArray[np.int64]) -> int:
     """How many nodes of an order need most per capacity of the links into them; 0 if they need nothing."""
-    import numpy as np
-
     graph, nodes = view.problem.graph, len(order)
     place = np.empty(nodes, dtype=np.int64)
     place[order] = np.arange(nodes)

@@ -28,9 +28,8 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dse.collectives.bounds.bound import Bound, Strongest
 from dse.collectives.bounds.takers import time_with_takers
-from dse.collectives.bounds.view import View
+from dse.collectives.bounds.view import Bound, Strongest, View
 
 MOST_NPUS = 1024
 _MOST_STEPS = 2_000_000  # of ways past switches, from every link

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice, product
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.bounds.bound import NEVER, Bound, Strongest
-from dse.collectives.bounds.view import View
+from dse.base.lazy import NDArray, np
+from dse.collectives.bounds.view import NEVER, Bound, Strongest, View
 from dse.inputs.networks.translations import Translations
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_BOXES = 256
 
@@ -60,19 +56,14 @@ def _boxes(group: Translations) -> Iterator[_Box]:
 
 
 def _box(group: Translations, free: tuple[bool, ...]) -> _Box:
-    import numpy as np
-
     digits = group.digits(group.generators)
     within: NDArray[np.bool_] = np.logical_not(digits[[not f for f in free]].any(axis=0))
     return _Box(free, prod(n for n, f in zip(group.sizes, free, strict=True) if f), within)
 
 
 def _mask(group: Translations, box: _Box) -> NDArray[np.bool_]:
-    import numpy as np
-
     digits = group.digits(np.arange(prod(group.sizes)))
-    mask: NDArray[np.bool_] = np.logical_not(digits[[not f for f in box.free]].any(axis=0))
-    return mask
+    return np.logical_not(digits[[not f for f in box.free]].any(axis=0))
 
 
 def _listed(group: Translations, box: _Box) -> tuple[int, ...]:
@@ -83,8 +74,6 @@ def _of_boxes(
     view: View, group: Translations, outer: _Box, inner: _Box, cut: Strongest, window: Strongest
 ) -> Iterator[Bound]:
     """The bounds of chunks from outside `outer` that are wanted by all nodes of `inner`."""
-    import numpy as np
-
     from dse.base.solvers import entry_bounds
 
     collective = view.problem.collective
@@ -133,8 +122,6 @@ def _of_boxes(
 
 def _part_cuts(view: View, group: Translations, cut: Strongest) -> Iterator[Bound]:
     """Cuts into the nodes whose digit in one dimension is below some number."""
-    import numpy as np
-
     from dse.base.solvers import entry_bounds
 
     times = view.problem.times_of_kinds[group.kind_of]

@@ -36,15 +36,11 @@ the mean, so x is e n / (n - k + 1) at most, and not 2 e: all chunks are tight.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.bounds.bound import NEVER
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.spreads import Spreads
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.bounds.view import NEVER, View
 
 _MOST_MESSAGES = 100_000  # of tight chunks, whose starts are listed
 
@@ -100,11 +96,8 @@ class Ends(NamedTuple):
 
 
 def _has_npus(view: View, part: NDArray[np.int64]) -> NDArray[np.bool_]:
-    import numpy as np
-
     graph = view.problem.graph
-    marks: NDArray[np.bool_] = np.isin(part, part[: graph.npus])
-    return marks
+    return np.isin(part, part[: graph.npus])
 
 
 def _sums(view: View, part: NDArray[np.int64], npus: int, first_ps: int) -> list[int]:
@@ -156,8 +149,6 @@ def _there_and_back(sums: list[int], copies: list[int], parts: int, way_ps: int)
 
 def _deliveries(view: View, chosen: NDArray[np.bool_], need: int) -> list[int]:
     """When chosen links can have made 1, 2, … up to so many deliveries; none if they never can."""
-    import numpy as np
-
     problem, graph = view.problem, view.problem.graph
     until = view.deliveries_ps(chosen, need)
     if until == NEVER:
@@ -172,8 +163,6 @@ def _deliveries(view: View, chosen: NDArray[np.bool_], need: int) -> list[int]:
 
 def _shortest_way(view: View, part: NDArray[np.int64]) -> int:
     """The least time from when a message begins to leave a part with NPUs until it is in another."""
-    import numpy as np
-
     graph, ends = view.problem.graph, _has_npus(view, part)
     onward = view.links.distances(np.flatnonzero(ends).astype(np.uint32), reversed=True)
     leaves = (part[graph.sources] != part[graph.destinations]) & ends[graph.sources]
@@ -185,8 +174,6 @@ def _more(view: View, part: NDArray[np.int64], way_ps: int, whole_ps: list[int])
 
     Sums, or copies, of 1, 2, … up to the NPUs of a part take the times `whole_ps`.
     """
-    import numpy as np
-
     graph = view.problem.graph
     crosses, ends = part[graph.sources] != part[graph.destinations], _has_npus(view, part)
     joins_npus = not (crosses & ((graph.sources >= graph.npus) | (graph.destinations >= graph.npus))).any()

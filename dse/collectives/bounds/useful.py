@@ -26,15 +26,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.bounds.bound import LATE, NEVER, Bound, Strongest
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.spreads import Spreads
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.bounds.view import LATE, NEVER, Bound, Strongest, View
 
 _MOST_PARTS = 64
 _MOST_PAIRS = 1 << 20  # of NPUs of a part, whose times are added
@@ -42,8 +38,6 @@ _MOST_PAIRS = 1 << 20  # of NPUs of a part, whose times are added
 
 def useful_bound(view: View) -> Iterator[Bound]:
     """The strongest over NPUs alone, and parts that messages of up to a time join."""
-    import numpy as np
-
     collective, graph = view.problem.collective, view.problem.graph
     if not view.needs.everyone_gets_the_same or collective.npus != len(collective.members):
         return
@@ -71,8 +65,6 @@ def useful_bound(view: View) -> Iterator[Bound]:
 
 def _of_sums(view: View, part: NDArray[np.int64], sums: list[int], copies: list[int]) -> Iterator[Bound]:
     """Bounds of all messages by the links out of parts, and by those into parts."""
-    import numpy as np
-
     parts, sizes = np.unique(part[: view.problem.graph.npus], return_counts=True)
     count, each = len(parts), int(sizes.min())
     if each * each * (count - 1) > _MOST_PAIRS:
@@ -97,8 +89,6 @@ def _of_sums(view: View, part: NDArray[np.int64], sums: list[int], copies: list[
 
 def _of_copies(view: View, part: NDArray[np.int64], inside_ps: list[int]) -> Iterator[Bound]:
     """Bounds of the messages into each part that has a copy inside after such times."""
-    import numpy as np
-
     members = part[: view.problem.graph.npus]
     for own in np.unique(members).tolist():
         inside = part == own
@@ -126,8 +116,6 @@ class _Links(NamedTuple):
         cls, view: View, inside: NDArray[np.bool_], senders: NDArray[np.uint32] | None = None
     ) -> _Links:
         """Return those out of some nodes, for messages from their NPUs, or from `senders`, to other NPUs."""
-        import numpy as np
-
         graph = view.problem.graph
         members = inside[: graph.npus]
         here = view.distances(np.flatnonzero(members) if senders is None else senders, towards=False)
@@ -139,14 +127,10 @@ class _Links(NamedTuple):
     @classmethod
     def joined(cls, links: list[_Links]) -> _Links:
         """Return all links of several of these."""
-        import numpy as np
-
         return cls(*map(np.concatenate, zip(*links, strict=True)))
 
     def least_ps(self, need: int, delays_ps: NDArray[np.int64]) -> int:
         """Return when as many messages have ended as are needed, each counted for each delay that it has."""
-        import numpy as np
-
         kinds, alike = np.unique(np.stack(self, axis=1), axis=0, return_counts=True)
         held, way = kinds.T[:, :, None]
         delays, times = np.unique(delays_ps, return_counts=True)
@@ -165,8 +149,6 @@ class _Links(NamedTuple):
 
 def _with_switches(view: View, of_npu: NDArray[np.int64]) -> NDArray[np.int64]:
     """The part of each node: of a switch that of the NPUs nearest to and fro, -1 where two are as near."""
-    import numpy as np
-
     parts = np.unique(of_npu)
     members = [np.flatnonzero(of_npu == own) for own in parts]
     to, fro = (np.array([view.distances(npus, towards=t) for npus in members]) for t in (True, False))

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from dse.base.cancellation import NEVER as NEVER_LATE
 from dse.base.cancellation import Deadline
-from dse.collectives.bounds.bound import LATE, NEVER
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.bounds.needs import Needs
 from dse.collectives.problem.problem import Problem
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.base import solvers
-    from dse.inputs.networks.translations import Translations
+from dse.inputs.networks.translations import Translations
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +38,6 @@ class View:
     @cached_property
     def links(self) -> solvers.TimedLinks:
         """The links as the engine has them."""
-        from dse.base import solvers
-
         graph = self.problem.graph
         ends = (graph.sources, graph.destinations)
         times = (self.problem.arrival_ps, self.problem.held_ps)
@@ -60,8 +51,6 @@ class View:
 
     def deliveries_ps(self, chosen: NDArray[np.bool_], need: int) -> int:
         """When chosen links can have delivered so many messages, none before it can be at their start."""
-        from dse.base import solvers
-
         problem, graph = self.problem, self.problem.graph
         if not need or not chosen.any():
             return NEVER if need else 0
@@ -72,29 +61,21 @@ class View:
 
     def weighed(self, weights: NDArray[np.int64]) -> solvers.TimedLinks:
         """The links with weights in place of times."""
-        from dse.base import solvers
-
         graph = self.problem.graph
         ends = (graph.sources, graph.destinations)
         return solvers.TimedLinks(graph.npus, graph.nodes, ends, (weights, weights), 0)
 
     def ways_from(self, links: solvers.TimedLinks, npu: int, *, towards: bool = False) -> NDArray[np.int64]:
         """Per node how far it is from an NPU (towards it, if said), 0 where there is no way."""
-        import numpy as np
-
         ways = links.distances(np.array([npu], dtype=np.uint32), reversed=towards)
         ways[(ways == NEVER) | (np.arange(len(ways)) >= self.problem.graph.npus)] = 0
         return ways
 
     def distances(self, nodes: NDArray[np.integer], *, towards: bool) -> NDArray[np.int64]:
         """Per node how far the nearest of some is (on the way towards it, if said), LATE without a way."""
-        import numpy as np
-
         return np.minimum(self.links.distances(nodes.astype(np.uint32), reversed=towards), LATE)
 
     def _away_ps(self, nodes: NDArray[np.uint32], towards: bool) -> NDArray[np.int64]:
-        import numpy as np
-
         if len(nodes) == self.problem.graph.nodes:
             return np.zeros(len(nodes), dtype=np.int64)
         return self.links.distances(nodes, reversed=towards)
@@ -108,3 +89,43 @@ class View:
     def last_ps(self) -> NDArray[np.int64]:
         """Per node how long before the end a chunk has to be there: how far the nearest that wants one is."""
         return self._away_ps(self.needs.takers, towards=True)
+
+
+# What the engine has for "never".
+NEVER = (1 << 63) - 1
+LATE = NEVER // 8  # later than all times, and small enough to be added
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No schedule takes less than `time_ps`.
+
+    `text` is the argument, with the numbers that a reader needs to check it by hand. It is about `nodes`
+    (empty: all), and, where chunks enter one set of nodes and then another inside of it, about `inner`.
+    `weights` are those of the links, one each, where the argument weighs deliveries.
+    """
+
+    name: str
+    time_ps: int
+    nodes: tuple[int, ...]
+    text: str
+    inner: tuple[int, ...] = ()
+    weights: tuple[int, ...] = ()
+
+
+@dataclass
+class Strongest:
+    """The strongest bound of a name so far: the nodes are listed for those alone that are stronger."""
+
+    name: str
+    time_ps: int = 0
+
+    def raised_to(self, time_ps: int) -> bool:
+        """Whether a time is a bound that is stronger."""
+        if not self.time_ps < time_ps < NEVER:
+            return False
+        self.time_ps = time_ps
+        return True
+
+
+NONE = Bound("none", 0, (), "nothing has to be sent")

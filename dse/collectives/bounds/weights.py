@@ -15,16 +15,10 @@ needs no trust in the solver.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from dse.base.lazy import is_installed
-from dse.collectives.bounds.bound import NEVER, Bound, Strongest
-from dse.collectives.bounds.view import View
+from dse.base.lazy import NDArray, is_installed, np, solvers
+from dse.collectives.bounds.view import NEVER, Bound, Strongest, View
 from dse.collectives.problem.collective import CUSTOM
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Lightest ways are looked for if they take no more steps than this.
 MOST_STEPS = 20_000_000
@@ -38,8 +32,6 @@ _MOST_WEIGHT = 1 << 62
 
 def ways_bound(view: View) -> Iterator[Bound]:
     """The strongest bound of weights of links where every chunk has a way of its own; nothing elsewhere."""
-    import numpy as np
-
     collective = view.problem.collective
     if collective.everyone_wants_all or collective.is_reducing:
         return
@@ -64,10 +56,6 @@ def _text(weights: NDArray[np.int64], need: int) -> str:
 
 def time_of_weights(view: View, weights: NDArray[np.int64], need: int) -> int:
     """When deliveries can weigh so much; 0 if the numbers are too large."""
-    import numpy as np
-
-    from dse.base import solvers
-
     problem, graph = view.problem, view.problem.graph
     start, tail = view.first_ps[graph.sources], view.last_ps[graph.destinations]
     used = (weights > 0) & (start < NEVER) & (tail < NEVER)
@@ -80,8 +68,6 @@ def time_of_weights(view: View, weights: NDArray[np.int64], need: int) -> int:
 
 def weight_of_ways(view: View, weights: NDArray[np.int64]) -> int:
     """Return the weight of the lightest ways of all chunks; 0 where that takes too long."""
-    import numpy as np
-
     collective, graph = view.problem.collective, view.problem.graph
     k, root, npus = collective.chunks_per_npu, collective.root, collective.npus
     links = view.weighed(weights)
@@ -115,8 +101,6 @@ def _prices(view: View) -> Iterator[NDArray[np.int64]]:
     Where all NPUs are alike the mean of a solution over all translations is one too: the flows of one NPU
     say all, and links of a generator have one price.
     """
-    import numpy as np
-
     demand, graph, group = view.needs.demand, view.problem.graph, view.group
     if demand is None or not is_installed("highspy"):
         return
@@ -133,8 +117,6 @@ def _prices(view: View) -> Iterator[NDArray[np.int64]]:
 
 def whole_weights(prices: NDArray[np.float64], held_ps: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Weights of a delivery in whole numbers that are near prices per ps of a link, by several scales."""
-    import numpy as np
-
     held = np.maximum(held_ps, 1)
     held = held // np.gcd.reduce(held)
     shares = np.maximum(prices, 0) / max(float(prices.max()), 1e-30)

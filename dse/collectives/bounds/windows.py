@@ -29,15 +29,11 @@ In an all-reduce the messages of a chunk that hold contributions from outside of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.bounds.bound import Bound, Strongest
+from dse.base.lazy import NDArray, np
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS
-from dse.collectives.bounds.view import View
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.bounds.view import Bound, Strongest, View
 
 MOST_INNER_SETS = 24
 
@@ -57,8 +53,6 @@ class _Entry(NamedTuple):
 
 def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]:
     """Cuts and entry windows of sets of nodes, given as masks, and of those that lie in one another."""
-    import numpy as np
-
     masks = list(sets)
     columns = np.array(masks).reshape(len(masks), view.problem.graph.nodes)
     cut, window = Strongest("cut"), Strongest("entry_window")
@@ -84,8 +78,6 @@ def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]
 
 
 def _cuts(view: View, entry: _Entry, need: int, cut: Strongest) -> Iterator[Bound]:
-    import numpy as np
-
     inside = entry.inside.view("uint8")
     time, _, _ = view.links.entry_bounds(entry.start_ps, inside, np.zeros_like(inside), need)
     if cut.raised_to(time):
@@ -101,8 +93,6 @@ def _cuts(view: View, entry: _Entry, need: int, cut: Strongest) -> Iterator[Boun
 
 
 def _into_one(view: View, entry: _Entry, window: Strongest) -> Iterator[Bound]:
-    import numpy as np
-
     time, node = view.links.busiest_node(np.where(entry.wanting, entry.each, 0), entry.start_ps)
     if window.raised_to(time):
         text = (

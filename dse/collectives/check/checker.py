@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.base.texts import counted
 from dse.collectives.check.contributions import check_sums
 from dse.collectives.check.passages import passages_of
@@ -15,10 +15,6 @@ from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable, positions
 from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks.graph import LIMITS
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def check(schedule: Schedule, *, most: int = 20) -> Verdict:
@@ -61,8 +57,6 @@ class _Timed:
 
     @classmethod
     def of(cls, problem: Problem, sends: SendTable) -> _Timed:
-        import numpy as np
-
         graph, link = problem.graph, sends.links(problem)
         times = np.array([_times_ps(problem, kind) for kind in range(len(graph.kinds))], dtype=np.int64)
         per_link = times.reshape(-1, 2)[graph.kind_of]
@@ -90,8 +84,6 @@ def _times_ps(problem: Problem, number: int) -> tuple[int, int]:
 
 def _cut_through(problem: Problem, per_link: NDArray[np.int64]) -> None:
     """Links at switches: bytes hold them while they enter, and go on when the fastest does not run dry."""
-    import numpy as np
-
     graph, model, size = problem.graph, problem.model, problem.chunk_bytes
     per_ps = (10**9 if model.gb == "1e9" else 2**30) / Fraction(10**12)
     tick = 1 if model.clock == "ps" else 1000
@@ -113,8 +105,6 @@ def _cut_through(problem: Problem, per_link: NDArray[np.int64]) -> None:
 
 def _on_links(problem: Problem, timed: _Timed, found: Violations, slack_ps: int) -> NDArray[np.bool_]:
     """Rule 1; return which sends keep it."""
-    import numpy as np
-
     sends, chunks = timed.sends, problem.collective.chunks
     took = sends.end_ps - sends.start_ps
     good = np.ones(len(sends), dtype=np.bool_)
@@ -133,8 +123,6 @@ def _on_links(problem: Problem, timed: _Timed, found: Violations, slack_ps: int)
 
 def _check_links(kept: _Timed, found: Violations, slack_ps: int) -> None:
     """Rule 2: all chunks hold a link equally long, so neighbours in order of start tell everything."""
-    import numpy as np
-
     starts = kept.sends.start_ps[kept.rows]
     order = np.lexsort((starts, kept.link))
     first, second = order[:-1], order[1:]
@@ -151,8 +139,6 @@ def _check_links(kept: _Timed, found: Violations, slack_ps: int) -> None:
 
 def _check_engines(problem: Problem, kept: _Timed, name: str, found: Violations, slack_ps: int) -> None:
     """Rule 2 where NPUs drive few links: in order of time, no start makes them more than the limit."""
-    import numpy as np
-
     limits = dict(getattr(problem.graph, name))
     sends, rows = kept.sends, kept.rows
     nodes = (sends.source if name == "max_sends" else sends.destination)[rows]
@@ -174,8 +160,6 @@ def _too_many(name: str, npu: int, most: int, _: int) -> str:
 
 def _check_moves(problem: Problem, kept: _Timed, found: Violations, slack_ps: int) -> None:
     """Rules 3 and 4 without sums: the first arrival of a chunk at a node counts."""
-    import numpy as np
-
     sends, rows, chunks = kept.sends, kept.rows, max(problem.collective.chunks, 1)
     marked = rows[sends.reduce[rows]]
     found.add(5, marked, lambda _: f"`reduce` in {problem.collective.kind}, which adds nothing")

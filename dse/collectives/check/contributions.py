@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.check.passages import Passages
 from dse.collectives.check.verdict import Violations
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BLOCK_BYTES = 1 << 26
 _COMES, _GOES = 0, 1
@@ -32,8 +29,6 @@ def check_sums(
     Chunks do not touch each other. So the n-th event of every chunk is done at once, with sets of
     contributions as bits, in blocks of chunks that fit into memory.
     """
-    import numpy as np
-
     chunks = problem.collective.chunks
     bytes_per_chunk = problem.graph.nodes * 8 * -(-problem.graph.npus // 64)
     per_block = max(1, _BLOCK_BYTES // bytes_per_chunk)
@@ -85,8 +80,6 @@ class _Block:
         chunks: int,
         passages: Passages,
     ) -> _Block:
-        import numpy as np
-
         words = -(-problem.graph.npus // 64)
         has = np.zeros((problem.graph.nodes, chunks, words), dtype=np.uint64)
         full = np.zeros((chunks, words), dtype=np.uint64)
@@ -114,8 +107,6 @@ class _Block:
 
         A send that takes no time comes after it goes.
         """
-        import numpy as np
-
         count = len(self.rows)
         starts, ends = self.sends.start_ps[self.rows], self.sends.end_ps[self.rows]
         slots = np.tile(np.arange(count), 2)
@@ -131,8 +122,6 @@ class _Block:
             yield kinds[events], slots[events]
 
     def _go(self, slots: NDArray[np.int64], found: Violations) -> None:
-        import numpy as np
-
         rows = self.rows[slots]
         sets = self.has[self.sends.source[rows], self.sends.chunk[rows] - self.first]
         passed = self.passes[slots]
@@ -164,8 +153,6 @@ class _Block:
 
     def check_end(self, npus: NDArray[np.int64], wanted: NDArray[np.int64], found: Violations) -> None:
         """Rule 4: whole sums where they are wanted."""
-        import numpy as np
-
         sets = self.has[npus, wanted - self.first]
         full = self.full[wanted - self.first]
         lacking = np.flatnonzero((sets != full).any(axis=1))

@@ -7,15 +7,11 @@ full sums or plain chunks are counted apart: the first need a switch that adds, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.check.verdict import Violations
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable, positions
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 RULE = 6
 
@@ -36,8 +32,6 @@ class Passages:
 
         The place is -1 where a row carries what its sender has.
         """
-        import numpy as np
-
         passes = np.full(len(rows), -1, dtype=np.int64)
         if not len(self.ends):
             return passes, np.zeros(len(rows), dtype=np.bool_)
@@ -52,8 +46,6 @@ def passages_of(
     problem: Problem, sends: SendTable, rows: NDArray[np.int64], found: Violations, slack_ps: int
 ) -> Passages:
     """Return who carries whose message, for the sends of `rows`; note messages that leave and never came."""
-    import numpy as np
-
     graph = problem.graph
     parts = []
     for able, reduce, name in ((graph.copies, False, "copy"), (graph.adds, True, "add")):
@@ -80,8 +72,6 @@ def _paired(
     found: Violations,
     slack_ps: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    import numpy as np
-
     chunks = problem.collective.chunks
     leaves_at = sends.source[out] * chunks + sends.chunk[out]
     comes_at = sends.destination[into] * chunks + sends.chunk[into]
@@ -119,21 +109,14 @@ def _paired(
 def _in_order(
     rows: NDArray[np.int64], places: NDArray[np.int64], times: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    import numpy as np
-
     order = np.lexsort((rows, times, places))
     return rows[order], places[order]
 
 
 def _sums_made(problem: Problem, sends: SendTable, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The places (node, chunk) at which sums are made, of nodes that add, in order."""
-    import numpy as np
-
     sums = rows[sends.reduce[rows] & problem.graph.adds[sends.destination[rows]]]
-    made: NDArray[np.int64] = np.unique(
-        sends.destination[sums] * problem.collective.chunks + sends.chunk[sums]
-    )
-    return made
+    return np.unique(sends.destination[sums] * problem.collective.chunks + sends.chunk[sums])
 
 
 def _own_sums(
@@ -143,8 +126,6 @@ def _own_sums(
     made: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Mark the sends of full sums that their switch has made: of each the first for which nothing waits."""
-    import numpy as np
-
     own = np.zeros(len(out), dtype=np.bool_)
     candidates = np.flatnonzero(~is_there & positions(made, leaves_at)[1])
     _, first = np.unique(leaves_at[candidates], return_index=True)
@@ -154,8 +135,5 @@ def _own_sums(
 
 def _since(own: NDArray[np.bool_], places: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many of the sends before each one, of its place, are marked."""
-    import numpy as np
-
     before: NDArray[np.int64] = np.cumsum(own) - own
-    counts: NDArray[np.int64] = before - before[np.searchsorted(places, places)]
-    return counts
+    return before - before[np.searchsorted(places, places)]

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dse.base.errors import DseError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.recorded_sends import SendTable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,6 @@ class Violations:
 
         `others` are, position by position, the sends that they collide with; below 0: none.
         """
-        import numpy as np
-
         self.count += len(rows)
         times = self._sends.start_ps[rows]
         for position in np.argsort(times, kind="stable")[: self._most].tolist():

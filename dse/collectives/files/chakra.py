@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dse.base.errors import InputError
 from dse.base.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, TraceNode, trace_node, trace_of
-from dse.collectives.files.steps import ordered_steps
+from dse.collectives.files.messages import ordered_steps
 from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule

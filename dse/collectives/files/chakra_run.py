@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError, SimulationError
+from dse.base.lazy import _engine
 from dse.base.units import format_duration_ns
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
@@ -50,7 +51,6 @@ def chakra_time_ns(problem: Problem, traces: Sequence[bytes]) -> int:
         SimulationError: some message takes no time at the start, where ASTRA-sim stops.
     """
     from dse.base.cancellation import current_cancellation
-    from dse.native import _engine
 
     graph, cancellation = problem.graph, current_cancellation()
     bytes_per_gb = 10**9 if problem.model.gb == "1e9" else 2**30

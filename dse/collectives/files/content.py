@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from array import array
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import np
 from dse.base.numbers import exact_decimal
 from dse.collectives.problem.collective import Collective, Part
 from dse.collectives.problem.problem import LinkModel, Problem
@@ -96,3 +98,23 @@ def fraction_of(value: Any, what: str) -> Fraction:
 def to_json_text(data: Any) -> str:
     """Return data as JSON on one line."""
     return json.dumps(data, separators=(",", ":"))
+
+
+class Columns:
+    """Grows by one send at a time."""
+
+    def __init__(self) -> None:
+        self._columns = [array("q") for _ in range(6)]
+
+    def add(self, source: int, destination: int, chunk: int, start_ps: int, end_ps: int, adds: bool) -> None:
+        """Append a send; all numbers fit 64 bits."""
+        values = (source, destination, chunk, start_ps, end_ps, int(adds))
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def table(self) -> SendTable:
+        """Return all of them."""
+        source, destination, chunk, start, end, adds = (
+            np.array(column, dtype=np.int64) for column in self._columns
+        )
+        return SendTable(source, destination, chunk, start, end, adds.astype(np.bool_))

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
 from dse.base.plain_data import json_data
-from dse.base.texts import excerpt
-from dse.collectives.files.columns import Columns
-from dse.collectives.files.content import ScheduleFile
+from dse.collectives.files.content import Columns, ScheduleFile
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.collectives.problem.schedule import Schedule
 

@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np, pa, pq
 from dse.base.texts import one_line
 from dse.collectives.files.content import (
     ScheduleFile,
@@ -23,10 +24,6 @@ from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.networks.csv import link_graph_csv, read_link_graph
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
 _PROBLEM, _TOPOLOGY, _ABOUT, _KINDS = b"dse.problem", b"dse.topology", b"dse.about", b"dse.kinds"
 _INTEGERS = ("src", "dst", "chunk", "start_ps", "end_ps")
 
@@ -36,10 +33,6 @@ def schedule_parquet(schedule: Schedule, about: Mapping[str, Any]) -> bytes:
 
     Columns: src, dst, chunk (int32), start_ps, end_ps (int64), reduce (bool).
     """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     graph = schedule.problem.graph
     table = pa.table({name: _column(column) for name, column in schedule.columns().items()})
     _, first = np.unique(graph.kind_of, return_index=True)  # the order in which a reader meets them
@@ -57,9 +50,6 @@ def schedule_parquet(schedule: Schedule, about: Mapping[str, Any]) -> bytes:
 
 def _column(values: NDArray[Any]) -> pa.Array:
     """An array of Arrow on the same bytes; `pa.table` would import pandas to look at them."""
-    import numpy as np
-    import pyarrow as pa
-
     kinds = {"int32": pa.int32(), "int64": pa.int64(), "bool": pa.bool_()}
     data = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
     return pa.Array.from_buffers(kinds[str(values.dtype)], len(values), [None, pa.py_buffer(data)])
@@ -71,10 +61,6 @@ def read_schedule_parquet(path: Path) -> ScheduleFile:
     Raises:
         InputError: it cannot be read, or lacks a column.
     """
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         table = pq.ParquetFile(path).read(use_threads=False)
         columns = {name: table[name].cast(pa.int64()).to_numpy() for name in _INTEGERS}

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
+from dse.base.lazy import np
 from dse.base.numbers import exact_decimal, whole_number
-from dse.base.texts import excerpt
-from dse.collectives.files.columns import Columns
-from dse.collectives.files.content import ScheduleFile
+from dse.collectives.files.content import Columns, ScheduleFile
 from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import decimal
@@ -29,8 +28,6 @@ def schedule_csv(schedule: Schedule, synthesis_s: float = 0.0) -> Iterator[str]:
 
     Times are exact decimals of ns. A fourth field `:r` marks a send that adds, which other readers refuse.
     """
-    import numpy as np
-
     problem = schedule.problem
     graph = problem.graph
     yield f"NPUs Count,{graph.npus}"

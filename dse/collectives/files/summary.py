@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dse.base.tables import pairs
-from dse.base.texts import counted
+from dse.base.lazy import NDArray, np
+from dse.base.texts import counted, pairs
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.bounds import Bound
 from dse.collectives.files.content import ABILITIES
-from dse.collectives.problem.collective import ROOTED
+from dse.collectives.problem.collective import ROOTED, Collective
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import Network, Size
 from dse.collectives.search.synthesis import Result
 from dse.inputs.networks.graph import LIMITS
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.collectives.problem.collective import Collective
 
 _MOST_NODES_SHOWN = 12
 _CHECKED = {

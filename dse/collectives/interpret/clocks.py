@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
 
-    Clock = NDArray[np.int32]
+Clock: TypeAlias = "NDArray[np.int32]"
 
 
 class Clocks:
@@ -20,14 +18,10 @@ class Clocks:
     """
 
     def __init__(self, threads: int) -> None:
-        import numpy as np
-
         self._now: Clock = np.zeros((threads, threads), dtype=np.int32)
 
     def learn(self, thread: int, other: Clock) -> None:
         """A thread has waited for what `other` says."""
-        import numpy as np
-
         np.maximum(self._now[thread], other, out=self._now[thread])
 
     def tick(self, thread: int) -> None:

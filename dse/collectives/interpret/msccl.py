@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.interpret.clocks import Accesses, Clocks
+from dse.collectives.interpret.clocks import Accesses, Clock, Clocks
 from dse.collectives.interpret.limits import MSCCL_LIMITS, Limits
 from dse.collectives.interpret.msccl_program import (
     RECEIVES,
@@ -20,9 +20,6 @@ from dse.collectives.interpret.msccl_program import (
 )
 from dse.collectives.interpret.msccl_text import read_nodes
 from dse.collectives.interpret.values import NOTHING, Place, Value, aliased, own, spelled, wanted
-
-if TYPE_CHECKING:
-    from dse.collectives.interpret.clocks import Clock
 
 _MOST = 20
 _ADDS = ("rrc", "rrs", "rrcs")

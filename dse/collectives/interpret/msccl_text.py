@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 
 _NODE = re.compile(r'<(/?)([A-Za-z]+)((?: [A-Za-z_]+="[^"]*")*)(/?)>')
 _ATTRIBUTE = re.compile(r' ([A-Za-z_]+)="([^"]*)"')

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dse.collectives.interpret.clocks import Accesses, Clocks
+from dse.collectives.interpret.clocks import Accesses, Clock, Clocks
 from dse.collectives.interpret.plan_text import Operation, Plan, PlanBlock
-
-if TYPE_CHECKING:
-    from dse.collectives.interpret.clocks import Clock
 
 _Channel = tuple[str, int, int, int]
 

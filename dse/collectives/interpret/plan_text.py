@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.plain_data import json_data
-from dse.base.texts import excerpt
 from dse.collectives.interpret.limits import MOST_CHUNKS, PLAN_LIMITS
 from dse.collectives.interpret.values import COLLECTIVES, chunks_of
 

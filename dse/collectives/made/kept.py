@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.files import read_bytes, write_atomically
+from dse.base.lazy import _engine, np
 from dse.collectives.check.checker import check
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
@@ -80,11 +81,7 @@ def code_digest() -> str:
     Raises:
         InputError: the solvers are not built.
     """
-    import numpy as np
-
     import_module("dse.base.solvers")  # also loads both engines
-    from dse.native import _engine
-
     package = Path(__file__).parents[2]
     text = hashlib.sha256(f"{_engine.RESULT_VERSION} numpy {np.__version__}".encode())
     for source in _SOURCES:
@@ -131,8 +128,6 @@ def write(key: str, solved: Sequence[Solved]) -> None:
 
 
 def _packed(key: str, solved: Sequence[Solved]) -> bytes:
-    import numpy as np
-
     about = [
         (
             each.schedule.problem.collective.chunks_per_npu,
@@ -157,8 +152,6 @@ def _unpacked(key: str, data: bytes, problem_of: Callable[[int, int], Problem]) 
     Raises:
         ValueError, KeyError, …: it is cut, damaged, or has a schedule that does not solve its problem.
     """
-    import numpy as np
-
     digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
     if digest != _digest(key, content):
         raise ValueError("its content is not what was written")

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.search.fixed_algorithms import dimensions_of
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MOST_SPRINGS = 600
 _ROUNDS = 150
@@ -23,8 +19,6 @@ def layout(graph: LinkGraph, sizes: Sequence[int] = ()) -> NDArray[np.float64]:
     `sizes` are those of the dimensions, the first varying fastest; where they are not known, they are looked
     for in the links.
     """
-    import numpy as np
-
     known = [size for size in sizes if size > 1]
     if math.prod(known) != graph.npus:
         known = [size for size in dimensions_of(graph) if size > 1]
@@ -42,8 +36,6 @@ def layout(graph: LinkGraph, sizes: Sequence[int] = ()) -> NDArray[np.float64]:
 
 def _grid(sizes: Sequence[int]) -> NDArray[np.float64]:
     """Dimensions run to the right and down in turn; further ones part the picture into blocks."""
-    import numpy as np
-
     numbers = np.arange(math.prod(sizes))
     places = np.zeros((len(numbers), 2))
     step = [1.0, 1.0]
@@ -58,8 +50,6 @@ def _grid(sizes: Sequence[int]) -> NDArray[np.float64]:
 
 def _is_circular(graph: LinkGraph) -> bool:
     """Whether NPUs are linked to neighbours in number only, or nearly all to all."""
-    import numpy as np
-
     if graph.nodes > graph.npus:
         return False
     away = (graph.destinations - graph.sources) % graph.npus
@@ -69,8 +59,6 @@ def _is_circular(graph: LinkGraph) -> bool:
 
 def _springs(graph: LinkGraph) -> NDArray[np.float64]:
     """Nodes push each other away and links pull (Fruchterman and Reingold, 1991), from a circle on."""
-    import numpy as np
-
     angle = np.arange(graph.nodes) * 2 * np.pi / graph.nodes
     places = np.stack([np.sin(angle), -np.cos(angle)], axis=1)
     length = 2 / math.sqrt(graph.nodes)
@@ -89,8 +77,6 @@ def _springs(graph: LinkGraph) -> NDArray[np.float64]:
 
 def _with_switches(graph: LinkGraph, npus: NDArray[np.float64]) -> NDArray[np.float64]:
     """A switch is drawn amid what it is linked to, a little aside."""
-    import numpy as np
-
     places = np.zeros((graph.nodes, 2))
     places[: graph.npus] = npus
     if graph.nodes == graph.npus:
@@ -104,8 +90,6 @@ def _with_switches(graph: LinkGraph, npus: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _scaled(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     low, high = places.min(axis=0), places.max(axis=0)
     span = max(float((high - low).max()), 1e-9)
     scaled: NDArray[np.float64] = np.round((places - low + (span - (high - low)) / 2) / span, 4)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from dse.base.lazy import NDArray, np
 from dse.base.pages import TABLES, joined, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.page.layout import layout
-from dse.collectives.page.spread import HEIGHT, WIDTH, spread_plot
 from dse.collectives.page.ways_back import arrivals, critical_path
 from dse.collectives.problem.problem import LinkModel
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import Network
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.robust.summary import PERCENTS
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_SENDS = 20_000  # above, links are drawn by how busy they are, and no chunk moves
@@ -94,8 +93,6 @@ def page_data(schedule: Schedule, network: Network) -> dict[str, Any]:
 
 def _use(schedule: Schedule) -> NDArray[np.int64]:
     """The share of each of `_BINS` equal parts of the time that a link is held, in per cent."""
-    import numpy as np
-
     problem = schedule.problem
     width = max(schedule.time_ps, 1) / _BINS
     use = np.zeros((len(problem.graph), _BINS))
@@ -112,8 +109,6 @@ def _use(schedule: Schedule) -> NDArray[np.int64]:
 
 def _waiting(at_ps: NDArray[np.int64], time_ps: int) -> list[int]:
     """How many wanted chunks are missing at the end of each of `_BINS` equal parts of the time."""
-    import numpy as np
-
     ends = np.arange(1, _BINS + 1) * time_ps / _BINS
     counts: list[int] = (len(at_ps) - np.searchsorted(np.sort(at_ps), ends, side="right")).tolist()
     return counts
@@ -121,8 +116,6 @@ def _waiting(at_ps: NDArray[np.int64], time_ps: int) -> list[int]:
 
 def _done_ps(late: Any, npus: int) -> list[int]:
     """When each NPU has all that it wants."""
-    import numpy as np
-
     done = np.zeros(npus, dtype=np.int64)
     np.maximum.at(done, late.npu, late.at_ps)
     times: list[int] = done.tolist()
@@ -147,3 +140,60 @@ def _critical(schedule: Schedule, path: list[int]) -> list[dict[str, Any]]:
         )
         before = start + int(schedule.problem.held_ps[link])
     return rows if len(rows) <= _MOST_CRITICAL else rows[-_MOST_CRITICAL:]
+
+
+WIDTH, HEIGHT = 640, 240
+_MOST_FIXED = 3  # more lines cannot be told apart
+_TICKS = 6
+
+
+class Line(NamedTuple):
+    """A schedule's line: its name, and what a polyline in SVG takes."""
+
+    name: str
+    points: str
+
+
+class SpreadPlot(NamedTuple):
+    """Lines, and ticks of both axes: their places, and what they stand for in ps and in per cent."""
+
+    lines: list[Line]
+    ticks: list[tuple[float, int]]
+    levels: list[tuple[float, int]]
+
+
+def spread_plot(variance: Mapping[str, Any]) -> SpreadPlot:
+    """Return the plot of `variance` in a summary: the schedule, and the best fixed algorithms by p95."""
+    fixed = sorted(variance["fixed_algorithms"].items(), key=lambda item: (item[1]["p95_ps"], item[0]))
+    shown = {"this schedule": variance["percentiles_ps"]}
+    shown |= {name: figures["percentiles_ps"] for name, figures in fixed[:_MOST_FIXED]}
+    first: int = min(times[0] for times in shown.values())
+    last: int = max(max(times[-1] for times in shown.values()), first + 1)
+
+    def place(time_ps: int) -> float:
+        return round((time_ps - first) / (last - first) * WIDTH, 1)
+
+    lines = [
+        Line(
+            name,
+            " ".join(
+                f"{place(time)},{_height(percent)}" for time, percent in zip(times, PERCENTS, strict=True)
+            ),
+        )
+        for name, times in shown.items()
+    ]
+    ticks = [(place(tick), tick) for tick in _ticks(first, last)]
+    return SpreadPlot(lines, ticks, [(_height(percent), percent) for percent in (0, 25, 50, 75, 100)])
+
+
+def _height(percent: int) -> float:
+    """Where a share of the draws stands, from the top."""
+    return round(HEIGHT * (1 - percent / 100), 1)
+
+
+def _ticks(first: int, last: int) -> list[int]:
+    """At most `_TICKS` round times of a range."""
+    least = (last - first) / _TICKS
+    power = 10 ** max(0, math.floor(math.log10(max(least, 1))))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+    return list(range(-(-first // step) * step, last + 1, step))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.recorded_sends import positions
 from dse.collectives.problem.schedule import Schedule
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Arrivals(NamedTuple):
@@ -22,8 +19,6 @@ class Arrivals(NamedTuple):
 
 def arrivals(schedule: Schedule) -> Arrivals:
     """Return the arrivals that the collective asks for: the first one, of a sum the last one."""
-    import numpy as np
-
     problem = schedule.problem
     chunks = max(problem.collective.chunks, 1)
     places = problem.graph.destinations[schedule.link].astype(np.int64) * chunks + schedule.chunk
@@ -43,8 +38,6 @@ def critical_path(schedule: Schedule) -> list[int]:
     A send waits for its link or for its chunk, whichever is later; where it could start earlier than it does,
     the chain goes on through the later of the two.
     """
-    import numpy as np
-
     if not len(schedule):
         return []
     graph = schedule.problem.graph

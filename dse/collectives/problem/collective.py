@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.base.settings.checks import check_choice
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 REDUCING = ("reduce", "reduce_scatter", "all_reduce")
 COLLECTIVES = ("all_gather", "broadcast", "scatter", "gather", "all_to_all", *REDUCING)
@@ -110,8 +107,6 @@ class Collective:
 
     def times_of_parts(self, chunk: NDArray[Any], end_ps: NDArray[np.int64]) -> tuple[int, ...]:
         """Return when the last of the sends of each part has arrived, from columns of all sends."""
-        import numpy as np
-
         firsts = np.array(self.firsts, dtype=np.int64)
         times = np.zeros(len(firsts), dtype=np.int64)
         np.maximum.at(times, np.searchsorted(firsts, chunk, side="right") - 1, end_ps)
@@ -145,8 +140,6 @@ class Collective:
 
     def holdings(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The pairs (NPU, chunk) that are there at first, as two arrays; of a reducing collective: none."""
-        import numpy as np
-
         if self.parts:
             return self._joined(part.collective.holdings() for part in self.parts)
         if self.name == CUSTOM:
@@ -161,8 +154,6 @@ class Collective:
 
     def contributions(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The pairs (NPU, chunk) whose sums are asked for, as two arrays; without sums none."""
-        import numpy as np
-
         if self.parts:
             return self._joined(part.collective.contributions() for part in self.parts)
         chunks = np.arange(self.chunks if self.is_reducing else 0, dtype=np.int32)
@@ -171,8 +162,6 @@ class Collective:
 
     def sources(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The pairs (NPU, chunk) of what is there at first and of what sums are made of, as two arrays."""
-        import numpy as np
-
         pairs = (self.holdings(), self.contributions())
         npus, chunks = (np.concatenate(column) for column in zip(*pairs, strict=True))
         return npus, chunks
@@ -180,8 +169,6 @@ class Collective:
     @property
     def is_sum(self) -> NDArray[np.bool_]:
         """Whether each chunk is a sum."""
-        import numpy as np
-
         found = np.zeros(self.chunks, dtype=np.bool_)
         found[self.contributions()[1]] = True
         return found
@@ -190,8 +177,6 @@ class Collective:
         self, pairs: Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The pairs of all parts, from those of places in their groups and of their own chunks."""
-        import numpy as np
-
         found = [
             (np.array(part.group, dtype=np.int32)[places], chunks + np.int32(first))
             for part, first, (places, chunks) in zip(self.parts, self.firsts, pairs, strict=True)
@@ -201,8 +186,6 @@ class Collective:
 
     def wants(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The pairs (NPU, chunk) that are wanted at the end, as two arrays; large if everyone wants all."""
-        import numpy as np
-
         if self.parts:
             return self._joined(part.collective.wants() for part in self.parts)
         if self.name == CUSTOM:

@@ -6,9 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.numbers import exact_decimal, whole_number
-from dse.base.texts import excerpt
 from dse.collectives.problem.collective import CUSTOM, MOST_CHUNKS, Collective
 
 

@@ -13,9 +13,9 @@ the times of L1 backwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
+from dse.inputs.networks import LinkGraph
 
 NO_VARIANCE = (
     "variance does not go with forwarding=cut_through: a link slower than others at its switch would let "
@@ -26,17 +26,9 @@ NO_LATER_FAILURE = (
     "let it fail at 0, or write forwarding=stored"
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.inputs.networks import LinkGraph
-
 
 def shortest_serial_ps(graph: LinkGraph, serial_ps: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return per node for how long bytes of a chunk enter the fastest of the links into or out of it."""
-    import numpy as np
-
     shortest = np.full(graph.nodes, np.iinfo(np.int64).max, dtype=np.int64)
     for nodes in (graph.sources, graph.destinations):
         np.minimum.at(shortest, nodes, serial_ps)
@@ -49,8 +41,6 @@ def check_cut_through(graph: LinkGraph, tick_ps: int) -> None:
     Raises:
         InputError: no switches, or a latency at one that is 0 or no whole number of ticks; names the switch.
     """
-    import numpy as np
-
     if graph.nodes == graph.npus:
         raise InputError(
             "forwarding=cut_through has no effect without switches; name them by npus=NUMBER, or by "

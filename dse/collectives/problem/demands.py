@@ -10,10 +10,9 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
 from dse.base.settings.values import Values, listed, whole
-from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import CUSTOM, MOST_CHUNKS, Collective
 

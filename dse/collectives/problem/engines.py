@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import np
 from dse.base.settings.values import Values
+from dse.collectives.problem.problem import Problem
 from dse.inputs.networks.graph import LIMITS, LinkGraph
-
-if TYPE_CHECKING:
-    from dse.collectives.problem.problem import Problem
 
 _PAIRS = re.compile(r"\{\d{1,9}:\d{1,9}(,\d{1,9}:\d{1,9})*\}", re.ASCII)
 
@@ -28,8 +27,6 @@ def with_engines(graph: LinkGraph, values: Values) -> LinkGraph:
     Raises:
         InputError: another text, no such NPU, or a limit of 0.
     """
-    import numpy as np
-
     limits: dict[str, Any] = {}
     for name, ends in zip(LIMITS, (graph.sources, graph.destinations), strict=True):
         if name not in values:

@@ -19,7 +19,7 @@ from dse.collectives.problem.collective import CUSTOM
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.settings import Network, network_of, problem_of
 from dse.inputs.networks import LinkGraph, LinkKind
-from dse.inputs.networks.csv import read_link_graph, require_links
+from dse.inputs.networks.csv import decimal, read_link_graph, require_links
 from dse.inputs.networks.graph import LIMITS
 from dse.inputs.systems.fields import ABILITIES
 from dse.inputs.systems.spec import SystemSpec
@@ -128,8 +128,6 @@ def _problem(
 
 
 def _text(size: Fraction) -> str:
-    from dse.inputs.networks.csv import decimal
-
     return decimal(size)
 
 

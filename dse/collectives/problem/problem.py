@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.cut_through import check_cut_through, shortest_serial_ps
 from dse.inputs.networks import LinkGraph, LinkKind
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.base import solvers
 
 MIRRORED = {"reduce_scatter": "all_gather", "reduce": "broadcast", "gather": "scatter"}
 
@@ -104,8 +99,6 @@ class Problem:
 
         Links at switches that cut through differ; `distinct_times` has what occurs.
         """
-        import numpy as np
-
         times = [self.model.times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
         return np.array(times, dtype=np.int64).reshape(-1, 2)
 
@@ -115,8 +108,6 @@ class Problem:
 
         Where the link leads to a switch that cuts through, so much has that no link of the switch runs dry.
         """
-        import numpy as np
-
         if not self.cuts_through:
             return self.passed_ps
         graph = self.graph
@@ -133,8 +124,6 @@ class Problem:
     @cached_property
     def held_ps(self) -> NDArray[np.int64]:
         """Per link for how many ps a chunk holds it."""
-        import numpy as np
-
         column: NDArray[np.int64] = self.times_of_kinds[self.graph.kind_of, 1]
         if not self.cuts_through:
             return column
@@ -145,16 +134,12 @@ class Problem:
     @cached_property
     def distinct_times(self) -> NDArray[np.int64]:
         """The pairs of arrival and hold that links have, in ps; shape (pairs, 2)."""
-        import numpy as np
-
         if not self.cuts_through:
             return self.times_of_kinds
         return np.unique(np.stack([self.arrival_ps, self.held_ps], axis=1), axis=0)
 
     @cached_property
     def _cut_times_of_kinds(self) -> NDArray[np.int64]:
-        import numpy as np
-
         times = [self.model.cut_times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
         return np.array(times, dtype=np.int64).reshape(-1, 2)
 
@@ -175,8 +160,6 @@ class Problem:
     @cached_property
     def native(self) -> solvers.CollectiveProblem:
         """The problem as the engine's searches take it; only of collectives that do not reduce."""
-        from dse.base import solvers
-
         graph, collective = self.graph, self.collective
         wants = None if collective.everyone_wants_all else collective.wants()
         return solvers.CollectiveProblem(

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
 from dse.collectives.problem.problem import Problem
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def require_ways(problem: Problem) -> None:
@@ -23,8 +19,6 @@ def require_ways(problem: Problem) -> None:
     Raises:
         InputError: names both NPUs.
     """
-    import numpy as np
-
     graph, collective = problem.graph, problem.collective
     if collective.kind == SEVERAL:
         for part in collective.parts:
@@ -66,10 +60,7 @@ def _by_chunk(pairs: tuple[NDArray[np.int32], NDArray[np.int32]]) -> dict[int, l
 
 def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
     """The nodes that can be reached from one of the sources."""
-    import numpy as np
-
-    from dse.base import solvers
-    from dse.collectives.bounds.bound import NEVER
+    from dse.collectives.bounds.view import NEVER
 
     once = np.ones(len(graph), dtype=np.int64)
     links = solvers.TimedLinks(graph.npus, graph.nodes, (graph.sources, graph.destinations), (once, once), 0)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +32,6 @@ class SendTable:
     @classmethod
     def of(cls, schedule: Schedule) -> SendTable:
         """Return the sends of a schedule, in its order."""
-        import numpy as np
-
         graph = schedule.problem.graph
         return cls(
             graph.sources[schedule.link].astype(np.int64),
@@ -60,8 +54,6 @@ class SendTable:
         A file does not say which of parallel links it is: the one on which the send takes so long, and that
         is free.
         """
-        import numpy as np
-
         graph = problem.graph
         if self.link is not None:
             return self.link.astype(np.int64)
@@ -75,8 +67,6 @@ class SendTable:
 
     def _spread(self, problem: Problem, links: NDArray[np.int64]) -> NDArray[np.int64]:
         """Share sends out among parallel links, of which each has the first so far."""
-        import numpy as np
-
         graph = problem.graph
         between: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for link, pair in enumerate(zip(graph.sources.tolist(), graph.destinations.tolist(), strict=True)):
@@ -96,8 +86,6 @@ class SendTable:
 
     def schedule(self, problem: Problem) -> Schedule:
         """Return them as a schedule of a problem; all must be on links, whose times replace the ends."""
-        import numpy as np
-
         links = self.links(problem).astype(np.int32)
         return Schedule.of(problem, links, self.chunk.astype(np.int32), self.start_ps, self.reduce)
 
@@ -106,8 +94,6 @@ def positions(
     ascending: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Where in an ascending array each wanted value first stands (0 where nowhere), and whether it does."""
-    import numpy as np
-
     found = np.searchsorted(ascending, wanted)
     found[found == len(ascending)] = 0
     is_there = ascending[found] == wanted if len(ascending) else np.zeros(len(wanted), dtype=np.bool_)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import Problem
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dse.base.solvers import FoundSends
 
     Sends = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]
@@ -45,8 +43,6 @@ class Schedule:
         reduce: NDArray[np.bool_] | bool = False,
     ) -> Schedule:
         """Return the schedule of sends in any order; its columns are sorted by start, link and chunk."""
-        import numpy as np
-
         marks = np.broadcast_to(np.asarray(reduce, dtype=np.bool_), np.shape(link))
         return _UnsortedSchedule(problem, len(link), lambda: (link, chunk, start_ps, marks))
 
@@ -55,8 +51,6 @@ class Schedule:
         """Return the schedule of what the engine has found: few bytes a send until a column is asked for."""
 
         def sends() -> Sends:
-            import numpy as np
-
             link, chunk, start_ps = found.take_columns()
             return link, chunk, start_ps, np.broadcast_to(np.bool_(False), np.shape(link))
 
@@ -71,8 +65,7 @@ class Schedule:
     @cached_property
     def end_ps(self) -> NDArray[np.int64]:
         """When each send has arrived."""
-        column: NDArray[np.int64] = self.start_ps + self.problem.arrival_ps[self.link]
-        return column
+        return self.start_ps + self.problem.arrival_ps[self.link]
 
     @cached_property
     def time_ps(self) -> int:
@@ -107,8 +100,7 @@ class Schedule:
     @property
     def backward_starts_ps(self) -> NDArray[np.int64]:
         """When each send starts if time runs backwards on turned links: when all of it has arrived."""
-        column: NDArray[np.int64] = self.time_ps - self.start_ps - self.problem.passed_ps[self.link]
-        return column
+        return self.time_ps - self.start_ps - self.problem.passed_ps[self.link]
 
 
 class _UnsortedSchedule(Schedule):
@@ -177,8 +169,6 @@ def _order(
     link: NDArray[np.int32], chunk: NDArray[np.int32], start_ps: NDArray[np.int64], links: int
 ) -> NDArray[np.intp]:
     """Return the order by start, link and chunk; by one number a send where no two share start and link."""
-    import numpy as np
-
     if len(link) and int(start_ps.min()) >= 0 and int(start_ps.max()) < 2**62 // max(links, 1):
         key = start_ps * np.int64(links)
         key += link

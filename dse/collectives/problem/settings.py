@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from dse.base.cancellation import NEVER, Deadline
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.plain_data import load_json_object
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, one_of, whole
-from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.custom import chunk_size_of, custom_of
@@ -112,7 +112,7 @@ def _system_network(system: SystemSpec, values: Values) -> Network:
         if not re.fullmatch(r"\d{1,3}(,\s*\d{1,3})*", text, re.ASCII):
             raise InputError(f"dimensions is '{values['dimensions']}'; it must be numbers such as [0,1]")
         numbers = sorted(int(part) for part in text.split(","))
-    graph = _with_abilities(link_graph(system, numbers, cast(Switches, switches)), values)
+    graph = _with_abilities(link_graph(system, numbers, cast("Switches", switches)), values)
     graph = with_engines(graph, values)
     parts = [system.network[number] for number in numbers or range(len(system.network))]
     sizes = tuple(size for dimension in parts for size in _grid(dimension.shape, dimension.npus))
@@ -143,8 +143,6 @@ def _with_abilities(graph: LinkGraph, values: Values) -> LinkGraph:
 
 
 def _grid(shape: tuple[int, ...], npus: int) -> tuple[int, ...]:
-    import math
-
     return shape if shape and math.prod(shape) == npus else (npus,)
 
 
@@ -222,7 +220,7 @@ def _collective_name(values: Values) -> tuple[str, int | None]:
 
 def _model(values: Values, gb: str) -> LinkModel:
     found = {key: one_of({"gb": gb, **values}, key, allowed) for key, allowed in _CHOICES.items()}
-    return LinkModel(**cast(dict[str, Any], found))
+    return LinkModel(**cast("dict[str, Any]", found))
 
 
 def _demanded(name: str, npus: int, values: Values) -> tuple[Collective, Size]:

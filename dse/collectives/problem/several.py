@@ -7,8 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.demands import checked_group

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.collective import CUSTOM, Collective
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +35,6 @@ class Failure:
         Raises:
             InputError: no such link or NPU, or a time below 0.
         """
-        import numpy as np
-
         dead = np.zeros(len(graph), dtype=np.bool_)
         for pair in links:
             if pair not in graph.number_of:
@@ -89,8 +84,6 @@ class Holdings(NamedTuple):
 
 def holdings_after(schedule: Schedule, failure: Failure) -> Holdings:
     """Return what is there at first and what sends bring, on living nodes."""
-    import numpy as np
-
     graph = schedule.problem.graph
     npus, chunks = schedule.problem.collective.holdings()
     node = np.concatenate((npus, graph.destinations[schedule.link]))
@@ -106,8 +99,6 @@ def surviving(schedule: Schedule, failure: Failure, freed: NDArray[np.bool_] | N
     A send over a dead link counts if it has arrived by `at_ps`. A send counts if its chunk was there at its
     start, or a send that counts had brought it.
     """
-    import numpy as np
-
     problem = schedule.problem
     graph, chunks = problem.graph, problem.collective.chunks
     npus, held = problem.collective.holdings()
@@ -135,8 +126,6 @@ def only(schedule: Schedule, kept: NDArray[np.bool_]) -> Schedule:
 
 def lost_chunks(schedule: Schedule, failure: Failure) -> tuple[int, ...]:
     """The chunks that no living node has when NPUs die: they cannot be wanted any more."""
-    import numpy as np
-
     there = holdings_after(surviving(schedule, failure), failure)
     held = there.chunk[there.at_ps <= failure.at_ps]
     _, chunks = schedule.problem.collective.holdings()
@@ -145,8 +134,6 @@ def lost_chunks(schedule: Schedule, failure: Failure) -> tuple[int, ...]:
 
 def lost_at_start(problem: Problem, failure: Failure) -> tuple[int, ...]:
     """The chunks that no living NPU has before anything is sent."""
-    import numpy as np
-
     npus, chunks = problem.collective.holdings()
     return tuple(np.setdiff1d(chunks, chunks[~np.isin(npus, failure.npus)]).tolist())
 
@@ -156,8 +143,6 @@ def problem_after(problem: Problem, failure: Failure, lost: Sequence[int] = ()) 
 
     The graph keeps all links, so that sends before the failure have theirs; `without_dead` takes them out.
     """
-    import numpy as np
-
     if not failure.npus:
         return problem
     npus, chunks = problem.collective.wants()
@@ -183,8 +168,6 @@ def on_broken_graph(schedule: Schedule, failure: Failure) -> Schedule:
     Raises:
         ValueError: it has a send over a dead link.
     """
-    import numpy as np
-
     if failure.links[schedule.link].any():
         raise ValueError("a send is over a dead link")
     numbers = np.cumsum(~failure.links, dtype=np.int32) - 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.bounds import best_bound
 from dse.collectives.problem.collective import SEVERAL
 from dse.collectives.problem.cut_through import NO_LATER_FAILURE
@@ -25,12 +25,7 @@ from dse.collectives.robust.failures import (
 )
 from dse.collectives.search.reductions import halves, in_sequence, tightened, without_waste
 from dse.collectives.search.replay import compacted
-from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import Variant, is_spread_by_wants, limited, numbered
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.search.synthesizers.base import Effort, Variant, is_spread_by_wants, limited, numbered
 
 _SPREADING: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "rarest"))
 _RELAYING: tuple[Variant, ...] = (("routes", "oldest"), ("arrival", "oldest"))
@@ -180,7 +175,6 @@ def _repairs(
 
     First what nodes get late is searched again, from an ever earlier moment on; then what all get.
     """
-    import numpy as np
 
     def tight(part: Schedule) -> Schedule:
         return part if failure.at_ps else compacted(part)
@@ -209,10 +203,6 @@ def _repairs(
 
 def _filled(part: Schedule, after: Problem, failure: Failure, effort: Effort) -> Schedule:
     """Return a part of a schedule and what else brings everyone what it wants, over links that work."""
-    import numpy as np
-
-    from dse.base import solvers
-
     there = holdings_after(part, failure)
     broken = without_dead(after, failure)
     free_ps = np.full(len(after.graph), failure.at_ps, dtype=np.int64)
@@ -238,8 +228,6 @@ def _filled(part: Schedule, after: Problem, failure: Failure, effort: Effort) ->
 
 def _share_kept(before: Schedule, after: Schedule) -> float:
     """The share of the sends before that are there after, by link, chunk and whether they add up."""
-    import numpy as np
-
     if not len(before):
         return 1.0
     chunks = max(before.problem.collective.chunks, after.problem.collective.chunks)

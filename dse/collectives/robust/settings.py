@@ -7,10 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, number, one_of, whole
-from dse.base.suggestions import did_you_mean
 from dse.collectives.problem.cut_through import NO_VARIANCE
 from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem

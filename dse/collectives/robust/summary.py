@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.units import format_duration_ns
 from dse.collectives.files.summary import duration, times_as_long
@@ -13,9 +13,7 @@ from dse.collectives.robust.failures import Failure
 from dse.collectives.robust.repair import Repair
 from dse.collectives.robust.settings import Draws
 from dse.collectives.robust.variance import Spread
-
-if TYPE_CHECKING:
-    from dse.inputs.networks import LinkGraph
+from dse.inputs.networks import LinkGraph
 
 MOST_CRITICAL = 10
 PERCENTS = (0, 1, *range(5, 100, 5), 99, 100)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.cut_through import NO_VARIANCE
 from dse.collectives.problem.engines import refuse_engines
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.replay import Replay
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Correlation = Literal["none", "node", "dimension"]
 # Figures of a schedule by name, for `--select`.
@@ -86,8 +83,6 @@ class Spread:
     @property
     def figures(self) -> dict[str, float]:
         """Mean, standard deviation, percentiles, the mean of the worst 5 %, and slowdown against nominal."""
-        import numpy as np
-
         times = np.sort(self.times_ps)
         p50, p95, p99 = (_percentile(times, share) for share in (50, 95, 99))
         tail = times[-max(1, -(-len(times) * 5 // 100)) :]
@@ -105,8 +100,6 @@ class Spread:
 
     def percentiles_ps(self, percents: Sequence[int]) -> list[int]:
         """Return per per cent the least time that so many draws do not exceed; 0: the least of all."""
-        import numpy as np
-
         times = np.sort(self.times_ps)
         return [round(_percentile(times, percent)) for percent in percents]
 
@@ -125,8 +118,6 @@ def spread(schedule: Schedule, variance: Variance, draws: int, seed: int = 0) ->
     Raises:
         InputError: no draw at all, or `factors` of another shape.
     """
-    import numpy as np
-
     if draws < 1:
         raise InputError(f"draws is {draws}; it must be at least 1")
     replay = Replay(schedule)
@@ -172,8 +163,6 @@ def select(
 
 def _parts(schedule: Schedule, variance: Variance, draws: int, seed: int) -> Iterator[Draws]:
     """Give the draws a few at a time, so that they fit into memory."""
-    import numpy as np
-
     problem = schedule.problem
     rows = len(schedule) if variance.is_by_send else len(problem.graph)
     step = max(_LANES, _MOST_DRAWN // max(1, rows) // _LANES * _LANES)
@@ -199,8 +188,6 @@ def _link_factors(
     problem: Problem, variance: Variance, random: np.random.Generator, draws: int
 ) -> NDArray[np.float64]:
     """Factors on bandwidth of shape (links, draws); drawn by draw, so that parts of draws are the same."""
-    import numpy as np
-
     graph = problem.graph
     group: dict[str, NDArray[np.integer[Any]]] = {
         "none": np.arange(len(graph)),
@@ -215,14 +202,11 @@ def _link_factors(
     slowed = random.random((draws, len(graph))) < variance.straggler_share
     factors = _lognormal(numbers, variance.bandwidth_cv)[:, groups]
     factors[slowed] /= variance.straggler_slowdown
-    result: NDArray[np.float64] = np.ascontiguousarray(factors.T)
-    return result
+    return np.ascontiguousarray(factors.T)
 
 
 def _lognormal(normal: NDArray[np.float64], cv: float) -> NDArray[np.float64]:
     """Factors with mean 1 and a coefficient of variation, from normal numbers."""
-    import numpy as np
-
     sigma2 = np.log1p(cv * cv)
     result: NDArray[np.float64] = np.exp(normal * np.sqrt(sigma2) - sigma2 / 2)
     return result
@@ -232,8 +216,6 @@ def _durations(
     schedule: Schedule, variance: Variance, factor: NDArray[np.float64], random: np.random.Generator
 ) -> Draws:
     """The times that links, or sends, take with factors on the bandwidths; whole ticks, floored."""
-    import numpy as np
-
     problem = schedule.problem
     graph, model = problem.graph, problem.model
     if problem.cuts_through:

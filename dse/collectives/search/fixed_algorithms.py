@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dse.base.cancellation import NEVER, Deadline
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import halves, in_sequence, tightened, without_waste
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # An algorithm of more sends is left out, as it would take longer than most searches.
 MOST_SENDS = 1 << 18
@@ -154,8 +151,6 @@ def _translated(
     nodes: Sequence[int], by: NDArray[np.int32], dimensions: tuple[int, ...]
 ) -> NDArray[np.int32]:
     """Per node and NPU of `by` their sum in every dimension; shape (nodes, NPUs)."""
-    import numpy as np
-
     base = np.array(nodes, dtype=np.int32)[:, None]
     total = np.zeros((len(nodes), len(by)), dtype=np.int32)
     step = 1
@@ -169,8 +164,6 @@ def _needed(
     problem: Problem, tree: Tree, chunks: NDArray[np.int32], to: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
     """Mark the messages (of the tree, per chunk) that lead to an NPU that wants the chunk."""
-    import numpy as np
-
     if problem.collective.everyone_wants_all:
         return np.ones(to.shape, dtype=bool)
     wanted = np.zeros((problem.graph.npus, problem.collective.chunks), dtype=bool)
@@ -184,8 +177,6 @@ def _needed(
 
 def _messages(problem: Problem, trees: list[Tree]) -> tuple[NDArray[np.int32], ...]:
     """Columns of all messages: chunk, source, destination, after."""
-    import numpy as np
-
     holders, held = problem.collective.holdings()
     chunks, first = np.unique(held, return_index=True)
     holders = holders[first]
@@ -210,8 +201,6 @@ def _messages(problem: Problem, trees: list[Tree]) -> tuple[NDArray[np.int32], .
 
 def _play(problem: Problem, trees: list[Tree]) -> Schedule | None:
     """Return the schedule of an algorithm, None if it has too many sends."""
-    from dse.base import solvers
-
     chunk, source, destination, after = _messages(problem, trees)
     if len(chunk) > MOST_SENDS:
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dse.base.lazy import np, solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import halves
-from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import limited
+from dse.collectives.search.synthesizers.base import Effort, limited
 
 
 def search_sums(problem: Problem, start: Schedule | None, effort: Effort, steps: int) -> Schedule:
@@ -14,10 +14,6 @@ def search_sums(problem: Problem, start: Schedule | None, effort: Effort, steps:
 
     From `start`, whose sums go up trees, or from nothing.
     """
-    import numpy as np
-
-    from dse.base import solvers
-
     has_sums = problem.collective.kind == "all_reduce"
     of_copies = halves(problem)[1] if has_sums else problem
     nothing = np.empty(0, dtype=np.int32)

@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.inputs.networks import LinkGraph
+from dse.inputs.networks import LinkGraph
 
 Turn = tuple[int, "NDArray[np.int64]"]
 _Pairs = tuple["NDArray[np.int32]", "NDArray[np.int32]"]
@@ -44,22 +40,16 @@ class Images(NamedTuple):
     @property
     def made(self) -> NDArray[np.int64]:
         """The first of the images of each chunk."""
-        import numpy as np
-
         return np.flatnonzero(self.chunks.min(axis=0) == np.arange(self.chunks.shape[1]))
 
     def of_made(self, pairs: _Pairs) -> _Pairs:
         """Return those of pairs (NPU, chunk) that are of chunks `made`."""
-        import numpy as np
-
         npus, chunks = pairs
         kept = np.isin(chunks, self.made)
         return npus[kept], chunks[kept]
 
     def expanded(self, part: Schedule) -> Schedule:
         """Return the schedule of all chunks, from that of the chunks `made`."""
-        import numpy as np
-
         count = len(self.links)
         links, chunks = self.links[:, part.link].ravel(), self.chunks[:, part.chunk].ravel()
         starts, reduce = np.tile(part.start_ps, count), np.tile(part.reduce, count)
@@ -68,8 +58,6 @@ class Images(NamedTuple):
 
 def images_of(problem: Problem) -> Iterator[Images]:
     """Yield images under some groups, the largest first; nothing where chunks have no NPU each."""
-    import numpy as np
-
     graph, collective = problem.graph, problem.collective
     if collective.kind not in ("all_gather", "all_reduce") or len(collective.members) != graph.npus:
         return
@@ -123,8 +111,6 @@ def _chosen(links: _Links, sizes: tuple[int, ...], reversing: bool) -> Iterator[
 
     A turn adds 1 or, where `reversing`, may also subtract the digit from its largest value, if that is odd.
     """
-    import numpy as np
-
     stride, npus = 1, np.arange(links.graph.npus, dtype=np.int64)
     turns: list[Turn] = []
     for size in sizes:
@@ -147,8 +133,6 @@ class _Links:
     """The links of a graph by their ends and kinds, those alike in order."""
 
     def __init__(self, graph: LinkGraph) -> None:
-        import numpy as np
-
         self.graph = graph
         self._near: list[list[tuple[int, int, bool]]] = [[] for _ in range(graph.nodes)]
         columns = (graph.sources.tolist(), graph.destinations.tolist(), graph.kind_of.tolist())
@@ -162,13 +146,10 @@ class _Links:
         """A number per link of where its ends lead, and its kind."""
         graph = self.graph
         ends = nodes[..., graph.sources] * graph.nodes + nodes[..., graph.destinations]
-        keys: NDArray[np.int64] = ends * len(graph.kinds) + graph.kind_of
-        return keys
+        return ends * len(graph.kinds) + graph.kind_of
 
     def extended(self, turned: NDArray[np.int64], shift: int) -> NDArray[np.int64] | None:
         """A permutation of NPUs as one of all nodes: switches lead to those near the images of their NPUs."""
-        import numpy as np
-
         graph = self.graph
         switches = range(graph.npus, graph.nodes)
         # Switches that copy and add alike have the same name as long as all near them have: as they are, and
@@ -209,8 +190,6 @@ class _Links:
 
     def images(self, nodes: NDArray[np.int64]) -> NDArray[np.int32] | None:
         """The links that permutations of nodes lead links to, those alike in order; None if one has none."""
-        import numpy as np
-
         keys = self._keys(nodes)
         order = np.argsort(keys, axis=1, kind="stable")
         if (np.take_along_axis(keys, order, axis=1) != self._sorted).any():
@@ -222,8 +201,6 @@ class _Links:
 
 def _generated(nodes: int, turns: tuple[Turn, ...]) -> NDArray[np.int64] | None:
     """All products of permutations of such orders; None if they have others or do not commute."""
-    import numpy as np
-
     group = np.arange(nodes, dtype=np.int64)[None]
     for size, turn in turns:
         if any((turn[other] != other[turn]).any() for _, other in turns):
@@ -239,7 +216,5 @@ def _generated(nodes: int, turns: tuple[Turn, ...]) -> NDArray[np.int64] | None:
 
 def _moves_all(links: NDArray[np.int32]) -> bool:
     """Whether no two permutations lead a link to the same one."""
-    import numpy as np
-
     ordered = np.sort(links, axis=0)
     return bool((ordered[1:] != ordered[:-1]).all())

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from dse.base.cancellation import Cancellation
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # More are not listed one by one: 2^28 take 5 GB. Those of an all-reduce are fitted together: 2^26 take 2 GB.
 MOST_LISTED_SENDS = 1 << 28

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from dse.base.cancellation import Cancellation
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.kept import KeptSchedule
 from dse.inputs.networks.meshes import Mesh
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.base import solvers
 
 # More take minutes to list and check one by one, and their rule some seconds.
 MOST_LISTED_SENDS = 1 << 25
@@ -98,8 +92,6 @@ class MeshSchedule(KeptSchedule):
         return "the rule that makes them says all"
 
     def _listed(self) -> Schedule:
-        import numpy as np
-
         parts = [part for wave in self.waves for part in self._sends(wave)]
         link, chunk, start_ps, reduce = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Schedule.of(self.problem, link, chunk, start_ps, reduce)
@@ -107,8 +99,6 @@ class MeshSchedule(KeptSchedule):
     def _sends(
         self, wave: Wave
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]]:
-        import numpy as np
-
         way, node, chunk, start_ps = wave.gather().sends()
         if self.gathers:
             none = np.zeros(len(way), dtype=np.bool_)
@@ -163,10 +153,6 @@ def gathered(
     problem: Problem, mesh: Mesh, first: NDArray[np.int32], cancellation: Cancellation | None
 ) -> Wave:
     """Return the all-gather of the chunks that have a first dimension, from 0 on."""
-    import numpy as np
-
-    from dse.base import solvers
-
     sizes, times_ps = np.array(mesh.sizes, dtype=np.int64), times_along(problem, mesh)
 
     def plan() -> solvers.MeshGather:
@@ -185,8 +171,6 @@ def _waves(
     cancellation: Cancellation | None,
 ) -> tuple[Wave, ...]:
     """The first `made` of `count` waves of chunks, each with as many from everywhere."""
-    import numpy as np
-
     chunks = np.arange(len(first))
     npus = problem.graph.npus
     step = _step(len(mesh.sizes) + 1)
@@ -217,8 +201,6 @@ def spacing_ps(problem: Problem, mesh: Mesh, before: Wave, after: Wave) -> int:
     A link carries what is gathered of the one until its last send, and what is summed of the other from so
     long before its moment on as the link of the other direction takes to gather that.
     """
-    import numpy as np
-
     arrival, held = times_along(problem, mesh)
     last = before.last_starts_ps.reshape(len(mesh.sizes), 2, -1)
     other = after.last_starts_ps.reshape(len(mesh.sizes), 2, -1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dse.base.lazy import np, solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.images import Images, images_of
 from dse.collectives.search.reductions import halves
-from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import limited
+from dse.collectives.search.synthesizers.base import Effort, limited
 
 _KINDS = ("all_gather", "broadcast", "all_reduce")
 _STATES_OF_A_TRIAL = 1_000_000  # of nodes and steps of time, a tenth of a second or two
@@ -48,10 +48,6 @@ def _made(
     problem: Problem, images: Images | None, known: Schedule, effort: Effort, work: int
 ) -> Schedule | None:
     """Return a schedule faster than `known` that images keep; None if none is found."""
-    import numpy as np
-
-    from dse.base import solvers
-
     has_sums = problem.collective.kind == "all_reduce"
     of_copies = halves(problem)[1] if has_sums else problem
     with limited(effort) as cancellation:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dse.base.lazy import NDArray, np, solvers
 from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
@@ -15,12 +16,7 @@ from dse.collectives.search.freed_chunks import search_sums
 from dse.collectives.search.images import Images, images_of
 from dse.collectives.search.negotiated import negotiated
 from dse.collectives.search.reductions import halves, tightened, tree_marks
-from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import Variant, limited, numbered
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.search.synthesizers.base import Effort, Variant, limited, numbered
 
 _Search = Callable[[Problem, Schedule | None, Effort], Schedule | None]
 _VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "random"))
@@ -163,10 +159,6 @@ def trees_drawn(
     the first ones, and the sends of others stay. With `exchange` roots exchange sums with a neighbour. `work`
     is how many sends are scheduled. None means that there are too many sends, or no time.
     """
-    import numpy as np
-
-    from dse.base import solvers
-
     collective = problem.collective
     sends, ends = collective.tree_sends, None
     if collective.parts:
@@ -207,8 +199,6 @@ def trees_from(start: Schedule, effort: Effort, work: int) -> Schedule | None:
 
     `work` is how many sends are scheduled. None if there are custom conditions, or too many sends.
     """
-    import numpy as np
-
     problem, collective = start.problem, start.problem.collective
     own = problem
     if not collective.parts and collective.name != CUSTOM:
@@ -251,8 +241,6 @@ def images_kept(problem: Problem, effort: Effort) -> Schedule | None:
 
 def _exchanged(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which roots exchange sums with a neighbour, from the trees of `start`."""
-    import numpy as np
-
     if start is None:
         return None
     link, start_ps = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
@@ -312,8 +300,6 @@ def turned(schedule: Schedule) -> Schedule:
 
 def _fresh(problem: Problem, seed: int) -> Schedule:
     """Return an all-reduce whose halves are both made by greedy searches, the second around the first."""
-    import numpy as np
-
     other = replace(problem, graph=problem.graph.transposed)
     roots, chunks = halves(problem)[1].collective.holdings()
     now = np.zeros(len(chunks), dtype=np.int64)
@@ -323,8 +309,6 @@ def _fresh(problem: Problem, seed: int) -> Schedule:
 
 def _copies_made_again(schedule: Schedule, seed: int, enough_ps: int) -> Schedule:
     """Return the same sums with other copies of what they make."""
-    import numpy as np
-
     problem, sums = schedule.problem, schedule.reduce
     link, chunk, start_ps = schedule.link[sums], schedule.chunk[sums], schedule.start_ps[sums]
     roots, ready_ps = _full_sums(problem, link, chunk, schedule.end_ps[sums])
@@ -349,10 +333,6 @@ def _copies(
     enough_ps: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Columns of sends that copy each chunk from its root, where it is from `ready_ps` on."""
-    import numpy as np
-
-    from dse.base import solvers
-
     chunks = np.arange(problem.collective.chunks, dtype=np.int32)
     state = halves(problem)[1].native.resumed((roots, chunks), ready_ps, free_from_ps)
     found, _ = solvers.search_restarts(
@@ -366,8 +346,6 @@ def _full_sums(
     problem: Problem, link: NDArray[np.int32], chunk: NDArray[np.int32], end_ps: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Per chunk its root, the NPU that contributes and sends no sum, and when it has them all."""
-    import numpy as np
-
     graph, chunks = problem.graph, problem.collective.chunks
     has_sent = np.ones((chunks, graph.nodes), dtype=bool)
     npus, contributed = problem.collective.contributions()

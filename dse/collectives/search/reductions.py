@@ -1,19 +1,19 @@
-"""All-reduce from its two halves, one after the other or overlapped; schedules without sends in vain."""
+"""All-reduce from its two halves, one after the other or overlapped; schedules without sends in vain.
+
+Messages in vain where some switches copy and others only pass messages on: each is left out whole.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np, solvers
+from dse.collectives.files.messages import ordered_steps
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.kept import MOST_FITTED_SENDS, KeptSchedule
-from dse.collectives.search.messages_in_vain import sends_needed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def halves(problem: Problem) -> tuple[Problem, Problem]:
@@ -28,8 +28,6 @@ def turned_links(problem: Problem) -> NDArray[np.int32] | None:
 
     None too if some switch copies and does not add, or adds and does not copy.
     """
-    import numpy as np
-
     graph = problem.graph
     if graph.cannot_copy != graph.cannot_add:
         return None
@@ -51,8 +49,6 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
     Raises:
         InputError: it has too many sends to list, and is not kept as a base.
     """
-    import numpy as np
-
     if isinstance(first, KeptSchedule) and type(first) is type(second):
         return first.then_gathered(problem, second)
     if len(first) + len(second) > MOST_FITTED_SENDS:
@@ -87,8 +83,6 @@ def without_waste(schedule: Schedule) -> Schedule:
     Where no switch copies, every message stays, unless one brings an NPU what another one brings: searches
     make none in vain, and fixed algorithms some, past NPUs that are on the way of several.
     """
-    from dse.base import solvers
-
     graph = schedule.problem.graph
     switches = graph.nodes - graph.npus
     if isinstance(schedule, KeptSchedule):
@@ -114,8 +108,6 @@ def without_waste(schedule: Schedule) -> Schedule:
 
 def _brings_again(schedule: Schedule) -> bool:
     """Whether an NPU gets a chunk more than once."""
-    import numpy as np
-
     graph, collective = schedule.problem.graph, schedule.problem.collective
     to = graph.destinations[schedule.link].astype(np.int64)
     places = (to * collective.chunks + schedule.chunk)[to < graph.npus]
@@ -130,8 +122,6 @@ def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int
     With `rounds` the order on the links may change too, by moving all sends late and early in turn. Where
     NPUs drive few links at once, sends wait for them too: a schedule that does not becomes later.
     """
-    from dse.base import solvers
-
     graph, problem = schedule.problem.graph, schedule.problem
     start = solvers.justified_starts(
         graph.sources,
@@ -174,8 +164,6 @@ def tree_marks(schedule: Schedule) -> NDArray[np.bool_]:
 
 def _opposites(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return sends of sums, and of each the one of its chunk the other way, where either is the only one."""
-    import numpy as np
-
     problem, graph = schedule.problem, schedule.problem.graph
     able, chunks = graph.copies & graph.adds, problem.collective.chunks
     sources, destinations = (
@@ -191,3 +179,52 @@ def _opposites(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int64]
     once[first[counts == 1]] = True
     meets = once & (places[at] == back) & (counts[at] == 1) if len(rows) else once
     return rows[meets], rows[first[at[meets]]]
+
+
+Place = tuple[int, int]
+"""A node that keeps chunks, and a chunk."""
+
+
+def sends_needed(schedule: Schedule) -> NDArray[np.bool_]:
+    """Return which sends belong to messages that bring a chunk first to where it is wanted or sent on.
+
+    A message goes from a node that keeps chunks to the next one, through switches that pass on the oldest.
+    """
+    graph, collective = schedule.problem.graph, schedule.problem.collective
+    sources, targets = graph.sources[schedule.link].tolist(), graph.destinations[schedule.link].tolist()
+    chunks = schedule.chunk.tolist()
+    sends_of: list[list[int]] = []  # by message
+    origins: list[Place] = []
+    message_of = [-1] * len(schedule)
+    waiting: defaultdict[Place, deque[int]] = defaultdict(deque)
+    bringer: dict[Place, int] = dict.fromkeys(_places(collective.holdings()), -1)
+    for step in ordered_steps(schedule):
+        send, chunk = step.send, chunks[step.send]
+        target = targets[send], chunk
+        if step.arrives:
+            if target[0] in graph.cannot_copy:
+                waiting[target].append(message_of[send])
+            else:
+                bringer.setdefault(target, message_of[send])
+            continue
+        source = sources[send], chunk
+        if source[0] in graph.cannot_copy:
+            message_of[send] = waiting[source].popleft()
+            sends_of[message_of[send]].append(send)
+        else:
+            message_of[send] = len(sends_of)
+            sends_of.append([send])
+            origins.append(source)
+    needed = np.zeros(len(schedule), bool)
+    open_places = _places(collective.wants())
+    while open_places:
+        message = bringer.pop(open_places.pop(), -1)
+        if message >= 0:
+            needed[sends_of[message]] = True
+            open_places.append(origins[message])
+    return needed
+
+
+def _places(pair: tuple[NDArray[np.int32], NDArray[np.int32]]) -> list[Place]:
+    nodes, chunks = pair
+    return list(zip(nodes.tolist(), chunks.tolist(), strict=True))

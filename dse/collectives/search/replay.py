@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from dse.base.lazy import NDArray, _engine, np
 from dse.collectives.problem.schedule import Schedule
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.native import _engine
-
-    _Table: TypeAlias = NDArray[np.int64] | None  # durations, a column per draw
+_Table: TypeAlias = "NDArray[np.int64] | None"  # durations, a column per draw
 
 
 class Critical(NamedTuple):
@@ -48,10 +43,6 @@ class Replay:
     @cached_property
     def native(self) -> _engine.CollectiveReplay:
         """The steps of the recursion, in the engine."""
-        import numpy as np
-
-        from dse.native import _engine
-
         schedule, graph = self.schedule, self.schedule.problem.graph
         collective = schedule.problem.collective
         npus, chunks = collective.holdings()
@@ -88,8 +79,6 @@ class Replay:
         self, arrival_ps: _Table, held_ps: _Table, *, per_send: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """As the engine takes them: no second table where links are held until arrival."""
-        import numpy as np
-
         problem = self.schedule.problem
         if arrival_ps is None:
             rows = self.schedule.link if per_send else np.arange(len(problem.graph))
@@ -120,8 +109,6 @@ def compacted(schedule: Schedule) -> Schedule:
 
 def _mixes_sums(schedule: Schedule, starts: NDArray[np.int64]) -> bool:
     """Whether some send starts with another number of arrivals of its chunk than in the schedule."""
-    import numpy as np
-
     graph, chunks = schedule.problem.graph, schedule.problem.collective.chunks
     arrival_ps = schedule.problem.arrival_ps[schedule.link]
     places = [ends[schedule.link].astype(np.int64) * chunks for ends in (graph.sources, graph.destinations)]
@@ -136,7 +123,6 @@ def _mixes_sums(schedule: Schedule, starts: NDArray[np.int64]) -> bool:
         so_far = np.cumsum(~is_send[order])
         counted = np.empty(len(order), dtype=np.int64)
         counted[order] = so_far
-        result: NDArray[np.int64] = counted[len(start) :]
-        return result
+        return counted[len(start) :]
 
     return not np.array_equal(counts(schedule.start_ps), counts(starts))

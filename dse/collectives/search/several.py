@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from dse.base.cancellation import Deadline
 from dse.base.errors import InputError
+from dse.base.lazy import np
 from dse.collectives.bounds import best_bound
 from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
@@ -74,8 +75,6 @@ def several(
 
 def _kept(problem: Problem, part: Part) -> tuple[object, ...]:
     """A key of a part, which those share that translations of the links lead to each other."""
-    import numpy as np
-
     group, members = problem.graph.translations, part.group
     if group is not None:
         nodes, first = np.array(members, dtype=np.int64), np.full(len(members), members[0], dtype=np.int64)
@@ -85,8 +84,6 @@ def _kept(problem: Problem, part: Part) -> tuple[object, ...]:
 
 def _moved(schedule: Schedule, problem: Problem) -> Schedule:
     """Return the schedule of one part for another, to which a translation of the links leads."""
-    import numpy as np
-
     graph, group = problem.graph, problem.graph.translations
     (one,), (other,) = schedule.problem.collective.parts, problem.collective.parts
     link = schedule.link
@@ -112,8 +109,6 @@ def _aimed(own: Problem, effort: Effort, share: Deadline) -> Effort:
 
 
 def _none(problem: Problem) -> Schedule:
-    import numpy as np
-
     nothing = np.empty(0, dtype=np.int32)
     return Schedule.of(problem, nothing, nothing, np.empty(0, dtype=np.int64))
 
@@ -126,8 +121,6 @@ def _with_more(
     One after the other never takes longer than what is there and each of the parts alone, and to start as
     early as the order on every link allows never makes it slower.
     """
-    import numpy as np
-
     own = _parts_of(others.problem, places)
     joined = [alone[place] for place in places]
     total_ps = sum(schedule.time_ps for schedule in joined)
@@ -175,8 +168,6 @@ def _ends_ps(schedule: Schedule) -> tuple[int, ...]:
 
 def _united(others: Schedule, more: Schedule, places: Sequence[int]) -> Schedule:
     """Return the sends of both; chunks of `more` are those of the parts at some places."""
-    import numpy as np
-
     problem = others.problem
     firsts, counts = problem.collective.firsts, [part.collective.chunks for part in problem.collective.parts]
     numbers = np.concatenate(

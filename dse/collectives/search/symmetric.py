@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.kept import KeptSchedule
 from dse.inputs.networks.translations import Translations
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +65,6 @@ class SymmetricSchedule(KeptSchedule):
         return f"its base of {len(self.base.node)} sends says all"
 
     def _listed(self) -> Schedule:
-        import numpy as np
-
         graph, collective = self.problem.graph, self.problem.collective
         sources = np.arange(graph.npus, dtype=np.int64)
         rank = np.unique(self.base.start_ps, return_inverse=True)[1].astype(np.int64)
@@ -98,8 +92,6 @@ class SymmetricSchedule(KeptSchedule):
 
         `problem` may have the same links, if each has one of its kind in the other direction.
         """
-        import numpy as np
-
         group = problem.graph.translations
         if group is None:
             return self.expand().mirrored(problem)
@@ -118,8 +110,6 @@ class SymmetricSchedule(KeptSchedule):
 
     def then_gathered(self, problem: Problem, gathered: Schedule) -> SymmetricSchedule:
         """Return this and then, behind a barrier, an all-gather: see KeptSchedule.then_gathered."""
-        import numpy as np
-
         assert isinstance(gathered, SymmetricSchedule)
         later = replace(gathered.base, start_ps=gathered.base.start_ps + self.time_ps)
         names = [column.name for column in fields(BaseSends)]

@@ -19,9 +19,15 @@ from dse.collectives.search.kept import KeptSchedule
 from dse.collectives.search.overlap import Overlaps
 from dse.collectives.search.reductions import backwards, halves, in_sequence, turned_links, without_waste
 from dse.collectives.search.several import several
-from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, Synthesis, Synthesizer
+from dse.collectives.search.synthesizers.base import (
+    DEFAULT_EFFORT,
+    Effort,
+    Progress,
+    Synthesis,
+    Synthesizer,
+    limited,
+)
 from dse.collectives.search.synthesizers.registry import make_synthesizer
-from dse.collectives.search.synthesizers.searches import limited
 from dse.collectives.search.within_engines import within_engines
 
 _SHARE_OF_BOUNDS = 1 / 3

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.replay import Replay
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _LARGEST_CHUNK = Fraction(1 << 42)
 # Durations are made whole numbers with as many binary digits as fit: no way passes for a longer one.
@@ -119,8 +116,6 @@ class _Ways:
 
     def longest(self, chunk_bytes: Fraction) -> Line:
         """Return the longest way for chunks of a size."""
-        import numpy as np
-
         if not self.steps:
             return Line(Fraction(0), Fraction(0))
         most = int(max(self.latency_ps) + max(self.ps_per_byte) * chunk_bytes + 1) * self.steps
@@ -152,13 +147,10 @@ class _Ways:
         return Line(base, slope)
 
     def _scaled(self, chunk_bytes: Fraction, scale: Fraction, *, with_latency: bool) -> NDArray[np.int64]:
-        import numpy as np
-
         times = [
             min(
                 int((latency * with_latency + each * chunk_bytes) * scale), 1 << _BITS
             )  # of links in use less
             for latency, each in zip(self.latency_ps, self.ps_per_byte, strict=True)
         ]
-        column: NDArray[np.int64] = np.array(times, dtype=np.int64)[self.kind_of][:, None]
-        return column
+        return np.array(times, dtype=np.int64)[self.kind_of][:, None]

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.reachability import require_ways
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
 from dse.collectives.search.overlap import trees_from
 from dse.collectives.search.reductions import halves, in_sequence, tightened, without_waste
-from dse.collectives.search.synthesizers.base import Effort, Synthesis
-from dse.collectives.search.synthesizers.searches import Variant, search_variants
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.collectives.search.synthesizers.base import Effort, Synthesis, Variant, search_variants
 
 # The orders that are tried of a schedule: as many as this many sends allow, and not more of a small one.
 _MOST_SENDS_PLACED = 400_000
@@ -93,8 +88,6 @@ def _played(schedule: Schedule, problem: Problem, effort: Effort) -> Schedule:
 
 def _kept_links(problem: Problem) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """Yield all links, then fewer and fewer without slow ones, which take engines, while chunks have ways."""
-    import numpy as np
-
     held_ps = problem.held_ps
     yield "", np.arange(len(held_ps), dtype=np.int32)
     for most_ps in np.unique(held_ps)[-2::-1][:_MOST_SPEEDS].tolist():
@@ -113,8 +106,6 @@ def _turned(problem: Problem) -> Problem:
 
 def _greedy(problem: Problem, links: NDArray[np.int32], effort: Effort) -> Synthesis:
     """Return the best of greedy runs over some links within the limits; of sums backwards."""
-    import numpy as np
-
     unused = np.ones(len(problem.graph), dtype=np.bool_)
     unused[links] = False
     some = replace(problem, graph=problem.graph.without(unused))

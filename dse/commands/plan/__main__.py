@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dse.base.command_lines import Arguments
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.signals import putting_away
-from dse.base.suggestions import did_you_mean
 from dse.commands.cli import read_arguments
 from dse.commands.plan.files import check, explain, hosts, profiles, report
 from dse.commands.plan.lines import ACTIONS, COMMAND

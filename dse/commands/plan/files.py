@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
+from dse.base.files import check_output
 from dse.commands.cli import found_code, print_notes
 from dse.commands.plan.shared import OUTPUT, is_json, target_of
 from dse.planner.problem.synthetic_files import HOST_KEYS, PROFILE_KEYS, make_hosts, make_profiles
@@ -49,8 +51,6 @@ HOSTS = CommandLine(
 
 def check(arguments: Arguments, _: Sequence[str]) -> int:
     """Replay a plan and its certificate; the exit code is 1 where one of them is wrong."""
-    from dataclasses import asdict
-
     from dse.planner.files.files import json_text, read_document
     from dse.planner.files.output import verdict_text
     from dse.planner.proofs.check import CHECKED, UNCHECKED, check_document
@@ -76,7 +76,6 @@ def explain(arguments: Arguments, _: Sequence[str]) -> int:
 
 def report(arguments: Arguments, _: Sequence[str]) -> int:
     """Write the page of a file's plan."""
-    from dse.base.files import check_output
     from dse.planner.files.answer import read_answer
     from dse.planner.files.files import write_document
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
+from dse.base.files import check_output, write_output
 from dse.base.progress_bars import progress_bar
 from dse.commands.cli import found_code, print_notes
 from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS, asked_for, stoppable, target_of
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
-from dse.planner.questions.keys import QUESTIONS
+from dse.planner.questions.runs import QUESTIONS
 
 ABOUT = {
     "prices": "The nodes on which a step is cheapest, for every price of a GPU-hour.",
@@ -56,9 +58,6 @@ def _page(question: str, entries: Sequence[Mapping[str, Any]], arguments: Argume
 
 def answer(question: str, arguments: Arguments) -> int:
     """Answer a question of `QUESTIONS`; return the exit code."""
-    from dataclasses import replace
-
-    from dse.base.files import check_output, write_output
     from dse.planner.files.files import entries_csv, json_text, yaml_text
     from dse.planner.questions.ask import KEPT_FOR_FAILURES, Answer, ask
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
+from dse.base.lazy import yaml
 from dse.base.settings.values import whole
 from dse.commands.cases import configuration
 from dse.commands.cli import found_code, print_notes
@@ -16,7 +17,7 @@ from dse.commands.plan.shared import asked_for, stoppable, target_of
 
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked
-    from dse.planner.problem.plan import PlanResult
+    from dse.planner.problem.problem import PlanResult
     from dse.planner.questions.training_plan import TrainingPlan
 
 
@@ -126,7 +127,6 @@ def _drawn(asked: Asked, result: PlanResult, path: Path) -> str:
 
 
 def _provenance(argv: Sequence[str], arguments: Arguments, asked: Asked) -> dict[str, Any]:
-    import yaml
 
     from dse.studies.sweeps.provenance import provenance
 

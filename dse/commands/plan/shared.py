@@ -12,7 +12,7 @@ from dse.studies.composed import model_of, training_strategies
 
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked
-    from dse.planner.problem.plan import PlanResult
+    from dse.planner.problem.problem import PlanResult
 
 OUTPUT = {
     "--output": Option(

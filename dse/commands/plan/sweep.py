@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
 from dse.base.command_lines import Arguments, CommandLine
 from dse.commands.cases import CHOICES, STUDY_KEYS, studied
-from dse.commands.cli import print_notes
+from dse.commands.cli import print_json, print_notes
 from dse.commands.plan.shared import is_json
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.studies.composed import model_of
@@ -26,12 +27,9 @@ SWEEP = CommandLine(
 
 def sweep(arguments: Arguments, argv: Sequence[str]) -> int:
     """Plan what a study lacks, and print all rows that were asked for."""
-    from dataclasses import asdict, replace
-
-    from dse.commands.cli import print_json
     from dse.studies.plans import PlanEvaluator
-    from dse.studies.plans.grid import cases
-    from dse.studies.plans.table import table_text
+    from dse.studies.plans.case import cases
+    from dse.studies.plans.record import table_text
 
     values, older = _with_threads(arguments.values)
     asked = {key: value for key, value in values.items() if key not in STUDY_KEYS}

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.inputs.accelerators.efficiency import Efficiency
 from dse.inputs.accelerators.registry import (
     FRAMEWORK,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 
 ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized")
 """In the order of the engine's numbers (engine/src/prediction/inputs/cluster.hpp)."""
@@ -47,8 +46,7 @@ class GroupAlgorithms:
     def of(self, axis: str) -> str:
         """The algorithm of the groups of an axis."""
         kind = self.kind(axis)
-        chosen: str = "auto" if kind is None else getattr(self, kind)
-        return chosen
+        return "auto" if kind is None else getattr(self, kind)
 
 
 DEFAULT_ALGORITHMS = GroupAlgorithms()

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
 from dse.base.records import converted, unknown_field
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.inputs.accelerators.efficiency import Efficiency
 

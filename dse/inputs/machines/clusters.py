@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.inputs.machines.given import Given
 from dse.inputs.machines.graphs import nics_of
 from dse.inputs.machines.machine import NIC, Machine

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.numbers import exact_decimal, whole_number
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 
 PREFIX = "machine."
 _MOST = 10**12

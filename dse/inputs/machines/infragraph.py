@@ -10,11 +10,10 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.plain_data import yaml_text
 from dse.base.records import converted, unknown_field
 from dse.base.settings import check_choice
-from dse.base.texts import excerpt
 
 COMPONENTS = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
 SCHEMES = ("one2one", "many2many", "ring")

@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.inputs.accelerators import accelerator_names
-from dse.inputs.machines.building import Building
 from dse.inputs.machines.facts import accelerator_of_product
 from dse.inputs.machines.infragraph import (
     Component,
@@ -25,7 +23,7 @@ from dse.inputs.machines.infragraph import (
     Instance,
     LinkType,
 )
-from dse.inputs.machines.machine import CPU, GPU, MOST_DEVICES, NIC, SWITCH, Device, Link, Machine
+from dse.inputs.machines.machine import CPU, GPU, MOST_DEVICES, NIC, SWITCH, Building, Device, Link, Machine
 
 _KINDS = {"xpu": GPU, "nic": NIC, "cpu": CPU, "switch": SWITCH, "port": "port", "memory": "memory"}
 _TO_GBPS = {"gigabits_per_second": Fraction(1, 8), "gigabytes_per_second": Fraction(1)}

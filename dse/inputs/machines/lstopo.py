@@ -12,12 +12,10 @@ from fractions import Fraction
 from itertools import combinations
 from xml.etree.ElementTree import Element
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.numbers import exact_decimal, whole_number
-from dse.base.texts import excerpt
-from dse.inputs.machines.building import Building
 from dse.inputs.machines.facts import accelerator_of_pci, accelerator_of_product
-from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Device, Machine
+from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Building, Device, Machine
 
 _MATRICES = {"NVLinkBandwidth": "nvlink", "XGMIBandwidth": "xgmi"}
 _PCI_TYPE = re.compile(

@@ -12,12 +12,11 @@ from fractions import Fraction
 from itertools import combinations
 from xml.etree.ElementTree import Element
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.numbers import whole_number
-from dse.base.texts import counted, excerpt
-from dse.inputs.machines.building import Building
+from dse.base.texts import counted
 from dse.inputs.machines.facts import accelerator_of_pci, pcie_gbps
-from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Device, Machine
+from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Building, Device, Machine
 
 _FABRICS = {"nvlink": "nvlink", "xgmi": "xgmi"}
 _SWITCH_CLASS, _CPU_CLASS = "0x0680", "0x068001"

@@ -10,11 +10,9 @@ from fractions import Fraction
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.numbers import exact_decimal
-from dse.base.texts import excerpt
-from dse.inputs.machines.building import Building
-from dse.inputs.machines.machine import GPU, NIC, Device, Machine
+from dse.inputs.machines.machine import GPU, NIC, Building, Device, Machine
 
 _RING = "4"
 _KINDS = {"NVL": "nvlink", "NVB": "nvlink", "C2C": "c2c"}

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
-from dse.base.texts import excerpt
+from dse.base.lazy import np
 from dse.inputs.machines.facts import accelerator_of_product
 
 OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
@@ -87,8 +87,6 @@ class CollectiveTimes:
         Raises:
             InputError: fewer than two sizes, or times that do not grow with them.
         """
-        import numpy as np
-
         size, time = (np.array(column) for column in zip(*self.rows, strict=True))
         if len(set(size.tolist())) < 2:
             raise InputError(

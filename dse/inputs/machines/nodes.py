@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_values
 from dse.base.settings import check_choice
-from dse.base.texts import excerpt
 from dse.inputs.accelerators import TierSpec, accelerator
 from dse.inputs.accelerators.systems import cluster_file
 from dse.inputs.machines.given import PREFIX, Given

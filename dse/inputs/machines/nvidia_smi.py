@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
-from dse.inputs.machines.building import Building
+from dse.base.errors import InputError, excerpt
 from dse.inputs.machines.facts import NVLINKS
-from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Device, Machine
+from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Building, Device, Machine
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _NAME = re.compile(r"GPU[0-9]{1,5}|NIC[0-9]{1,5}|mlx[0-9]{1,2}_[0-9]{1,5}", re.ASCII)

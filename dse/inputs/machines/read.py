@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes, read_text
 from dse.base.plain_data import json_data, yaml_data
-from dse.base.texts import excerpt
 from dse.base.xml_files import read_xml
 from dse.inputs.machines.infragraph import Infrastructure, infrastructure_of, is_infragraph
 from dse.inputs.machines.infragraph_parts import infragraph_machine
@@ -19,8 +18,7 @@ from dse.inputs.machines.nccl import nccl_machine
 from dse.inputs.machines.nccl_graphs import nccl_graph_machine
 from dse.inputs.machines.nccl_tests import CollectiveTimes, is_nccl_tests, read_collective_times
 from dse.inputs.machines.nvidia_smi import is_topology_matrix, nvidia_smi_machine
-from dse.inputs.machines.slurm import HostTree, host_tree, is_slurm_topology
-from dse.inputs.machines.slurm_yaml import conf_lines, is_slurm_yaml
+from dse.inputs.machines.slurm import HostTree, conf_lines, host_tree, is_slurm_topology, is_slurm_yaml
 
 Document: TypeAlias = "Machine | HostTree | CollectiveTimes"
 

@@ -1,9 +1,14 @@
 """Transformer shapes."""
 
-from dse.inputs.models.adapters import LowRankAdapters
-from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts
-from dse.inputs.models.conventions import RELATIVE_ERROR, counted_by, counted_operations
-from dse.inputs.models.fidelity import REPAIRS, REPAIRS_OF, Repairs
+from dse.inputs.models.blocks import LatentAttention, LowRankAdapters, MixtureOfExperts
+from dse.inputs.models.fidelity import (
+    RELATIVE_ERROR,
+    REPAIRS,
+    REPAIRS_OF,
+    Repairs,
+    counted_by,
+    counted_operations,
+)
 from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 from dse.inputs.models.spec import CHOICES, MODEL_DIMENSIONS, ModelSpec
 from dse.inputs.models.traces import refuse_untraceable

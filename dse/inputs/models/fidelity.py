@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 
 FIDELITIES = ("stage", "realistic")
 RECOMPUTES = ("stage", "selective", "full")
@@ -73,3 +73,28 @@ REPAIRS_OF = {
     "stage": Repairs(1, recompute="stage", **dict.fromkeys(_SWITCHES, False)),
     "realistic": Repairs(2, recompute="selective", **dict.fromkeys(_SWITCHES, True)),
 }
+
+
+_TWO = "a multiply-add is two FLOPs; recompute does not count (6 N D and the attention scores)"
+_ONE = (
+    "operations of the reference's graph, one per multiply-add (published MFU: two); recompute does not count"
+)
+
+RELATIVE_ERROR: Mapping[str, float | None] = {"stage": 0.0, "realistic": None}
+"""How far wall times may be off against each other; None means not calibrated.
+
+Times under `stage` equal those of the reference, so that a difference is one of the reference, too.
+"""
+
+
+def counted_operations(*, multiply_add_as_two: bool | None) -> str:
+    """Return what MFU counts."""
+    return _TWO if multiply_add_as_two else _ONE
+
+
+def counted_by(model: Mapping[str, Any]) -> str:
+    """Return the same for a model as plain data, as rows have it."""
+    two = (model.get("repairs") or {}).get("multiply_add_as_two")
+    if two is None:
+        two = REPAIRS_OF[model.get("fidelity", "stage")].multiply_add_as_two
+    return counted_operations(multiply_add_as_two=two)

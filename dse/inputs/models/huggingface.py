@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.plain_data import json_data
 from dse.base.records import shown
-from dse.base.suggestions import did_you_mean
 from dse.inputs.models.entries import Entries, Values
 from dse.inputs.models.families import ARCHITECTURES, FAMILIES, LACKING
 

@@ -108,7 +108,7 @@ class StateSpaceSchema:
 
 @dataclass
 class AdaptersSchema:
-    """Low-rank adapters on frozen weights (LoRA): see `dse.inputs.models.adapters.LowRankAdapters`."""
+    """Low-rank adapters on frozen weights (LoRA): see `dse.inputs.models.blocks.LowRankAdapters`."""
 
     rank: int | None = key("rank of the adapters; null: all weights are trained", None)
     targets: str | None = key("products with adapters, joined by +; null: qkv+output+feed_forward", None)

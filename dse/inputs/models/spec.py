@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.records import shown
-from dse.base.suggestions import did_you_mean
-from dse.inputs.models.adapters import LowRankAdapters
-from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts, check_count
+from dse.inputs.models.blocks import LatentAttention, LowRankAdapters, MixtureOfExperts, check_count
 from dse.inputs.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
 from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.files import read_text
+from dse.base.lazy import _engine, np
 from dse.base.numbers import exact_decimal
 from dse.inputs.networks.graph import LinkGraph, LinkKind
 
@@ -26,10 +27,6 @@ def read_link_graph(path: Path, npus: int | None = None, *, parallel: bool = Fal
             itself or else one that occurs twice, a negative latency, a bandwidth that is not positive, too
             many digits; an NPU without links, or more NPUs than nodes.
     """
-    import numpy as np
-
-    from dse.native import _engine
-
     nodes, sources, destinations, text_of, texts = _engine.read_links(str(path), parallel)
     if npus is not None and not 2 <= npus <= nodes:
         raise InputError(f"npus is {npus}; {path} has {nodes} nodes, so it must be 2 to {nodes}")
@@ -64,8 +61,6 @@ def require_links(graph: LinkGraph, name: str) -> None:
     Raises:
         InputError: names the graph and the NPU.
     """
-    import numpy as np
-
     has_link = np.zeros(graph.nodes, dtype=np.bool_)
     has_link[graph.sources] = True
     has_link[graph.destinations] = True

@@ -14,17 +14,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.cancellation import Deadline
-from dse.base.errors import InputError
-from dse.base.lazy import is_installed
+from dse.base.errors import InputError, excerpt
+from dse.base.lazy import NDArray, is_installed, np
 from dse.base.orphans import not_left_behind
-from dse.base.texts import excerpt
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MOST_NODES = 1 << 20
 MOST_LINKS = 1 << 26
@@ -46,8 +41,6 @@ def generated_pairs(
         InputError: networkx is not installed or has no such generator; an argument is wrong or too large; the
             graph is directed or too large, or not made by the deadline or within `MOST_SECONDS`.
     """
-    import numpy as np
-
     if not is_installed("networkx"):
         raise InputError(f"topology '{name}' needs networkx; pip install 'dse[synthesis]'")
     values = {key: _value(text) for key, text in arguments.items()}
@@ -147,7 +140,6 @@ def _end_with_parent() -> None:
 
 def _pairs(generator: str, values: Mapping[str, Any]) -> tuple[int, bytes]:
     import networkx
-    import numpy as np
 
     make = None if generator.startswith("_") else getattr(networkx.generators, generator, None)
     make = make or (None if generator.startswith("_") else getattr(networkx, generator, None))

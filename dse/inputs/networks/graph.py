@@ -7,15 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dse.base.lazy import NDArray, np
 from dse.inputs.networks.meshes import Mesh, find_mesh
 from dse.inputs.networks.translations import Translations, find_translations
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 LIMITS = ("max_sends", "max_receives")
 """Fields of a graph that limit how many links an NPU drives at once."""
@@ -54,8 +50,6 @@ class LinkGraph:
         cls, npus: int, nodes: int, links: Iterable[tuple[int, int, Fraction | int, Fraction | int]]
     ) -> LinkGraph:
         """Return the graph of links that are `(source, destination, latency in ns, bandwidth in GB/s)`."""
-        import numpy as np
-
         numbers: dict[LinkKind, int] = {}
         rows = []
         for source, destination, latency, bandwidth in links:
@@ -109,8 +103,6 @@ class LinkGraph:
     @cached_property
     def engines(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Per node over how many links it sends, and receives, at once; 0, or empty, means all of them."""
-        import numpy as np
-
         found = []
         for limits in self._limits:
             most = np.zeros(self.nodes if limits else 0, dtype=np.int32)
@@ -120,8 +112,6 @@ class LinkGraph:
         return found[0], found[1]
 
     def _all_but(self, switches: frozenset[int]) -> NDArray[np.bool_]:
-        import numpy as np
-
         able = np.ones(self.nodes, dtype=np.bool_)
         able[sorted(switches)] = False
         return able
@@ -137,8 +127,6 @@ class LinkGraph:
     @cached_property
     def has_parallel_links(self) -> bool:
         """Whether several links lead from some node to another."""
-        import numpy as np
-
         pairs = np.sort(self.sources.astype(np.int64) * self.nodes + self.destinations)
         return bool((pairs[1:] == pairs[:-1]).any())
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +33,6 @@ def find_mesh(
 
     The neighbours of node 0 say which sizes it must have; then all links are checked.
     """
-    import numpy as np
-
     strides = np.sort(destinations[sources == 0]).astype(np.int64).tolist()
     ends = [*strides[1:], nodes]
     if not strides or strides[0] != 1 or any(end % stride for stride, end in zip(strides, ends, strict=True)):

@@ -10,22 +10,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from dse.base.cancellation import NEVER, Deadline
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
+from dse.base.lazy import NDArray, np
 from dse.base.numbers import exact_decimal
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.inputs.networks.csv import require_links
 from dse.inputs.networks.generated import MOST_NODES, check_links, generated_pairs
 from dse.inputs.networks.graph import LinkGraph, LinkKind
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Pairs: TypeAlias = NDArray[np.int64]  # of nodes, shape (pairs, 2)
+Pairs: TypeAlias = "NDArray[np.int64]"  # of nodes, shape (pairs, 2)
 
 _MOST_DIMENSIONS = 32
 _COMMON = ("alpha", "beta", "alpha2", "beta2", "proportion", "seed")
@@ -137,8 +132,6 @@ def _lattice(wraps: bool) -> Callable[[str, dict[str, str]], _Links]:
 
 def _lattice_pairs(sizes: tuple[int, ...], wraps: bool) -> Pairs:
     """From each node to the next of each dimension; by node, then by dimension."""
-    import numpy as np
-
     nodes = np.arange(math.prod(sizes))
     next_of = np.full((len(nodes), len(sizes)), -1)
     stride = 1
@@ -165,16 +158,12 @@ def _ring(name: str, arguments: dict[str, str]) -> _Links:
 
 
 def _fully_connected(name: str, arguments: dict[str, str]) -> _Links:
-    import numpy as np
-
     nodes = _whole(name, "n", arguments["n"], 2, 1 << 12)
     check_links(name, nodes * (nodes - 1))
     return _Links(nodes, np.stack(np.triu_indices(nodes, 1), axis=1), (nodes,))
 
 
 def _tree(name: str, arguments: dict[str, str]) -> _Links:
-    import numpy as np
-
     children, levels = (_whole(name, key, arguments[key], 1, 1 << 10) for key in ("r", "h"))
     nodes = sum(itertools.takewhile(lambda n: n <= MOST_NODES, (children**i for i in range(levels + 1))))
     if children**levels > MOST_NODES or nodes > MOST_NODES:
@@ -194,7 +183,6 @@ _FAMILIES: dict[str, tuple[Callable[[str, dict[str, str]], _Links], dict[str, st
 
 def _graph(name: str, links: _Links, common: dict[str, str]) -> LinkGraph:
     """The links of pairs in both directions, by source and destination; kinds by where they occur first."""
-    import numpy as np
 
     def number(key: str, default: Fraction, above: bool) -> Fraction:
         return _number(name, key, common[key], above) if key in common else default
@@ -218,8 +206,6 @@ def _numbered(
     made_of: NDArray[np.int64], made: list[LinkKind]
 ) -> tuple[NDArray[np.int32], tuple[LinkKind, ...]]:
     """Number the kinds that occur by their first link; equal ones are one."""
-    import numpy as np
-
     present, first = np.unique(made_of, return_index=True)
     numbers: dict[LinkKind, int] = {}
     number_of = np.zeros(len(made), dtype=np.int32)

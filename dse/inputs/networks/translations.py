@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
 
 SAMPLED_NODES = 48
 
@@ -38,11 +35,8 @@ class Translations:
 
     def add(self, a: NDArray[np.int64], b: NDArray[np.int64], sign: int = 1) -> NDArray[np.int64]:
         """Return a + b (a - b with sign -1) per pair of nodes; shapes broadcast."""
-        import numpy as np
-
         if len(self.sizes) == 1:
-            sums: NDArray[np.int64] = (a + sign * b) % self.sizes[0]
-            return sums
+            return (a + sign * b) % self.sizes[0]
         total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.int64)
         for size, stride in zip(self.sizes, self.strides, strict=True):
             total += (a // stride + sign * (b // stride)) % size * stride
@@ -50,8 +44,6 @@ class Translations:
 
     def digits(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the digits of nodes, shape (digits, nodes)."""
-        import numpy as np
-
         rows = [nodes // stride % size for size, stride in zip(self.sizes, self.strides, strict=True)]
         return np.array(rows, dtype=np.int64).reshape(len(self.sizes), -1)
 
@@ -66,8 +58,6 @@ def find_translations(
     Radices are those products of factors of the number of nodes in which all links of some nodes agree, the
     largest first. Then all links are checked.
     """
-    import numpy as np
-
     links = len(sources)
     if nodes < 2 or links == 0 or links % nodes:
         return None
@@ -90,7 +80,6 @@ def _numberings(
     nodes: int, here: NDArray[np.int64], there: NDArray[np.int64], kinds: NDArray[np.int64]
 ) -> Iterator[tuple[int, ...]]:
     """The mixed radices in which links of the nodes `here` have the same offsets, digit by digit."""
-    import numpy as np
 
     def extended(
         sizes: tuple[int, ...], stride: int, offsets: NDArray[np.int64]
@@ -116,8 +105,6 @@ def _translations(
     kind_of: NDArray[np.int32],
 ) -> Translations | None:
     """The translations of a numbering if all links agree; `order`: links by source, a row per node."""
-    import numpy as np
-
     nodes, degree = order.shape
     group = Translations(sizes, np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 0), np.int32))
     here = np.arange(nodes, dtype=np.int64)[:, None]

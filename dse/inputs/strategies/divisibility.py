@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.axes import StrategyAxis
 from dse.inputs.strategies.strategy import AXES, DEGREES, Strategy, strategy_values

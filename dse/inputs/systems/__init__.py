@@ -1,8 +1,9 @@
 """A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
 
-from dse.inputs.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of, is_synthesized
 from dse.inputs.systems.astrasim import read_system, write_system
 from dse.inputs.systems.fields import (
+    OVER_ALL_NPUS,
+    PER_DIMENSION,
     CollectiveAlgorithms,
     CustomCollectives,
     Derating,
@@ -10,6 +11,8 @@ from dse.inputs.systems.fields import (
     LinkFault,
     NpuType,
     RemoteMemory,
+    algorithm_of,
+    is_synthesized,
 )
 from dse.inputs.systems.graph import read_graph, read_routes
 from dse.inputs.systems.spec import SystemSpec

@@ -17,8 +17,14 @@ from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.files import read_bytes, write_files
-from dse.inputs.systems.algorithms import is_synthesized
-from dse.inputs.systems.fields import CollectiveAlgorithms, CustomCollectives, Dimension, RemoteMemory
+from dse.base.lazy import _engine
+from dse.inputs.systems.fields import (
+    CollectiveAlgorithms,
+    CustomCollectives,
+    Dimension,
+    RemoteMemory,
+    is_synthesized,
+)
 from dse.inputs.systems.spec import SystemSpec
 from dse.inputs.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -93,8 +99,6 @@ def read_system(
         InputError: an unreadable or malformed file, or a key that is unknown, missing, of the wrong type or
             length, or breaks a rule; names file, key, what was got and what is allowed.
     """
-    from dse.native import _engine
-
     content, dimensions, remote_content = _engine.read_system_files(
         str(system_json), str(network_yml), None if remote_memory_json is None else str(remote_memory_json)
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dse.inputs.accelerators import DEFAULT_ALGORITHMS, Accelerator, GroupAlgorithms, TierSpec
@@ -169,3 +171,64 @@ class SystemFields:
     def npus(self) -> int:
         """Number of NPUs: the product over the dimensions."""
         return math.prod(dimension.npus for dimension in self.network)
+
+
+PER_DIMENSION = "synthesized"
+OVER_ALL_NPUS = "oneSynthesized"
+SYNTHESIZERS = ("fast", "greedy", "arrival", "restarts", "beam", "symmetric", "improve", "trees")
+"""Those of `dse.collectives` whose schedules depend on no clock, so that a point always has the same time."""
+
+
+@functools.lru_cache(maxsize=1024)  # asked for every dimension and collective of every point
+def algorithm_of(name: str) -> tuple[str, str | None]:
+    """Return the algorithm and the synthesizer of a name such as `synthesized:beam`; None if not chosen."""
+    algorithm, colon, synthesizer = name.partition(":")
+    if colon and algorithm in (PER_DIMENSION, OVER_ALL_NPUS):
+        return algorithm, synthesizer
+    return name, None
+
+
+@functools.lru_cache(maxsize=1024)
+def is_synthesized(name: str) -> bool:
+    """Whether schedules are made for a collective with this algorithm."""
+    return algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS)
+
+
+def synthesizer_problem(name: str) -> str:
+    """Say what is wrong with the synthesizer that a name chooses; nothing if it is known, or not chosen."""
+    algorithm, synthesizer = algorithm_of(name)
+    if synthesizer is None or synthesizer in SYNTHESIZERS:
+        return ""
+    allowed = ", ".join(SYNTHESIZERS)
+    if synthesizer in ("auto", "exact"):
+        return (
+            f"is '{name}', but {synthesizer} may end by the clock, and a point must always have the same "
+            f"time; choose {allowed}, or '{algorithm}' for the better of symmetric and restarts"
+        )
+    return f"is '{name}'; the synthesizer after the colon must be one of {allowed}"
+
+
+FOLLOWING = ("peak_tflops", "memory_bandwidth_gbps")
+"""Fields of a system that follow from its types."""
+
+
+def figures_of(types: Sequence[NpuType]) -> tuple[float, float]:
+    """Return the mean peak performance in TFLOPS and the least memory bandwidth in GB/s of NPUs of types."""
+    count = sum(each.npus for each in types)
+    peak = sum(each.peak_tflops * each.npus for each in types) / count
+    return peak, min(each.memory_bandwidth_gbps for each in types)
+
+
+def npu_speeds(system: SystemFields) -> Iterator[tuple[float, float]]:
+    """Yield operations and bytes per second of NPUs, each speed at least once."""
+    # The last derating of an NPU counts.
+    slow = {each.npu: (each.compute_factor, each.memory_factor) for each in system.deratings}
+    first = 0
+    groups = [(each.npus, each.peak_tflops, each.memory_bandwidth_gbps) for each in system.npu_types]
+    for npus, peak, bandwidth in groups or [(system.npus, system.peak_tflops, system.memory_bandwidth_gbps)]:
+        factors = [slow[npu] for npu in slow if first <= npu < first + npus]
+        if len(factors) < npus:
+            yield peak * 1e12, bandwidth * 1e9
+        for compute, memory in factors:
+            yield peak * 1e12 * compute, bandwidth * 1e9 * memory
+        first += npus

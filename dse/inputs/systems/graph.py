@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dse.base.lazy import _engine
+
 HEADER = ("Src", "Dest", "Latency (ns)", "Bandwidth (GB/s)")
 
 
@@ -45,8 +47,6 @@ def read_graph(path: Path) -> Graph:
             itself or one that occurs twice, a negative latency, a bandwidth that is not positive,
             either beyond the end of simulated time; names file and line.
     """
-    from dse.native import _engine
-
     devices, links = _engine.read_graph(str(path))
     return Graph(devices, tuple(GraphLink(*link) for link in links))
 
@@ -60,8 +60,6 @@ def read_routes(path: Path) -> tuple[StaticRoute, ...]:
     Raises:
         InputError: an unreadable file, a wrong header or line, a pair that occurs twice; names file and line.
     """
-    from dse.native import _engine
-
     return tuple(
         StaticRoute(source, destination, tuple(devices[:-1]))
         for source, destination, devices in _engine.read_routes(str(path))

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, _engine, np
 from dse.inputs.networks.csv import read_link_graph
 from dse.inputs.networks.graph import LinkGraph, LinkKind
 from dse.inputs.systems.fields import Dimension
 from dse.inputs.systems.spec import SystemSpec
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Switches = Literal["unrolled", "nodes"]
 # A network GB/s of a system is 2^30 bytes per 10^9 ns; that of a CSV graph 10^9 bytes per 10^9 ns.
@@ -38,8 +35,6 @@ def link_graph(
     Raises:
         InputError: no such dimension, an unreadable CSV file, or an NPU without links.
     """
-    import numpy as np
-
     numbers = list(range(len(system.network))) if dimensions is None else list(dimensions)
     for number in numbers:
         if not 0 <= number < len(system.network) or numbers.count(number) > 1:
@@ -82,8 +77,6 @@ def link_graph(
 
 def _devices(line: LinkGraph, npus: int, stride: int, first_switch: int) -> NDArray[np.int64]:
     """The number of each node of a dimension on each line of NPUs along it; shape (lines, nodes)."""
-    import numpy as np
-
     numbers = np.arange(npus // line.npus)
     first = numbers % stride + numbers // stride * (stride * line.npus)
     own = first[:, None] + np.arange(line.npus) * stride
@@ -94,8 +87,6 @@ def _devices(line: LinkGraph, npus: int, stride: int, first_switch: int) -> NDAr
 
 def line_graph(dimension: Dimension, switches: Switches = "unrolled") -> LinkGraph:
     """Return the links of one dimension alone, as `link_graph`."""
-    from dse.native import _engine
-
     if dimension.file is not None:
         graph = read_link_graph(Path(dimension.file), dimension.npus)
         kinds = [kind._replace(bandwidth_gbps=kind.bandwidth_gbps * _CSV_GBPS) for kind in graph.kinds]

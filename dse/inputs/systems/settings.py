@@ -12,8 +12,7 @@ from dse.base.settings.group_files import files_of_group
 from dse.inputs.accelerators import Accelerator, TierSpec
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import DERIVED, derived_fields
-from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, NpuType
-from dse.inputs.systems.types import FOLLOWING, figures_of
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, FOLLOWING, NpuType, figures_of
 from dse.inputs.systems.validation import InvalidSystem
 
 

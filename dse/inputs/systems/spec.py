@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from dse.inputs.accelerators import Cluster, cluster
 from dse.inputs.systems.clusters import derived_fields, fields_of_cluster
-from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, SystemFields
-from dse.inputs.systems.types import FOLLOWING, figures_of
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, FOLLOWING, SystemFields, figures_of
 from dse.inputs.systems.validation import validate
 
 
@@ -32,7 +31,8 @@ class SystemSpec(SystemFields):
     whether switches do either in synthesised collectives.
 
     With `npu_types`, `peak_tflops` is the mean over all NPUs, and `memory_bandwidth_gbps` the least, at which
-    collectives add up (`dse.inputs.systems.types`); compute runs at what its own NPU has, times its derating.
+    collectives add up (`dse.inputs.systems.fields`); compute runs at what its own NPU has, times its
+    derating.
 
     A cluster also has its `accelerator`, `nodes`, `npus_per_node` and `tiers`; network, peak performance and
     memory bandwidth follow from these (`dse.inputs.systems.clusters`), and `replaced` keeps them so.

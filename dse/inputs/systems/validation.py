@@ -6,18 +6,19 @@ The rules of topologies and the names of collective algorithms are the engine's,
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, did_you_mean, excerpt
+from dse.base.lazy import _engine
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import MAX_NPUS
-from dse.inputs.systems.algorithms import algorithm_of, synthesizer_problem
-from dse.inputs.systems.types import FOLLOWING, figures_of
-
-if TYPE_CHECKING:
-    from dse.inputs.systems.fields import Dimension, SystemFields
+from dse.inputs.systems.fields import (
+    FOLLOWING,
+    Dimension,
+    SystemFields,
+    algorithm_of,
+    figures_of,
+    synthesizer_problem,
+)
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 SCHEDULING_POLICIES = ("LIFO", "FIFO", "EXPLICIT")
@@ -96,8 +97,6 @@ def validate(system: SystemFields) -> None:
 
 
 def _check_network(system: SystemFields) -> None:
-    from dse.native import _engine
-
     if not system.network:
         raise InvalidSystem("network", "is empty; it must list at least one dimension")
     for index, dimension in enumerate(system.network):
@@ -116,8 +115,6 @@ def _check_network(system: SystemFields) -> None:
 
 def _check_shape(path: str, dimension: Dimension) -> None:
     """Ask the engine, which owns the table of topologies; entries that are no sizes are shown as they are."""
-    from dse.native import _engine
-
     sizes = [
         size if type(size) is int and 0 < size < _MOST_OF_A_SIZE else 0  # a bool is no size
         for size in dimension.shape
@@ -183,8 +180,6 @@ def _check_degradations(system: SystemFields) -> None:
 
 
 def _check_collectives(system: SystemFields) -> None:
-    from dse.native import _engine
-
     for collective in COLLECTIVES:
         path = f"collectives.{collective}"
         algorithms = getattr(system.collectives, collective)

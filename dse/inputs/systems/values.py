@@ -9,8 +9,7 @@ from typing import Any
 
 from dse.base.texts import printable, shared_json
 from dse.inputs.systems.clusters import DERIVED
-from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, Derating, LinkFault, NpuType
-from dse.inputs.systems.types import FOLLOWING
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, FOLLOWING, Derating, LinkFault, NpuType
 
 
 def shown(value: Any) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import write_files
 from dse.base.plain_data import load_json_object
-from dse.base.texts import excerpt
 from dse.partition.files.results import DeviceRow, devices_parquet, nodes_parquet, to_json
 from dse.partition.page import render_page
 from dse.partition.problem.problem import Partition

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from dse.base.tables import aligned
-from dse.base.texts import counted
+from dse.base.lazy import pa, pq
+from dse.base.texts import aligned, counted
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.partition.graphs.steps import cut_tensors
 from dse.partition.objectives import stage_times
@@ -152,9 +152,6 @@ def cost_text(problem: PartitionProblem, cost: float) -> str:
 
 def nodes_parquet(problem: PartitionProblem, found: Sequence[Partition]) -> bytes:
     """Return a row for each node: number, name, weight, memory, and its device in each partition."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     graph = problem.graph
     columns: dict[str, Any] = {
         "node": range(graph.nodes),
@@ -171,9 +168,6 @@ def nodes_parquet(problem: PartitionProblem, found: Sequence[Partition]) -> byte
 
 def devices_parquet(rows: Sequence[DeviceRow]) -> bytes:
     """Return the rows of devices as a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     file = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([asdict(row) for row in rows]), file)
     return file.getvalue()

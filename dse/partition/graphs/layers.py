@@ -16,8 +16,7 @@ from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.partition.graphs.sources.source import Operator, Source
 from dse.partition.objectives import InfeasiblePartition, evaluate
-from dse.partition.problem.devices import MOST_DEVICES, Devices
-from dse.partition.problem.problem import Partition, PartitionProblem
+from dse.partition.problem.problem import MOST_DEVICES, Devices, Partition, PartitionProblem
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.details import (
     StageOperation,

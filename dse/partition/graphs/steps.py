@@ -11,7 +11,7 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.trace_nodes import TraceNode, trace_of
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import (
+from dse.inputs.strategies.schedules.schedule import (
     BACKWARD,
     FORWARD,
     WEIGHT,
@@ -21,7 +21,7 @@ from dse.inputs.strategies.schedules.operations import (
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.inputs.systems.validation import END_OF_TIME_NS
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.prediction.steps.traces import traced_system
 from dse.simulation.simulators import NativeSimulator, Recording
 from dse.simulation.workloads.nodes import TRACE_TFLOPS, compute_node, message_node

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.settings.values import Values, entries, number
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.partition.graphs.graph import LARGEST
 from dse.partition.graphs.sources.source import Source

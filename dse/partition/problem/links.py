@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.partition.graphs.graph import ModelGraph
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 
 Matrix = Sequence[Sequence[float]]
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import Values, entries, whole
-from dse.base.texts import excerpt
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.partition.problem.arguments import MOST
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.prediction.steps.schedules import StageTimes, pipeline
 
 MICRO_BATCHES = 8

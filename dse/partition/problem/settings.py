@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, flag, one_of, whole
-from dse.base.texts import excerpt
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
 from dse.partition.graphs.graph import ModelGraph
@@ -27,8 +26,7 @@ from dse.partition.graphs.sources.source import (
 )
 from dse.partition.problem import arguments as texts
 from dse.partition.problem.arguments import Arguments
-from dse.partition.problem.devices import MOST_DEVICES, Devices
-from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+from dse.partition.problem.problem import MOST_DEVICES, OBJECTIVES, Devices, PartitionProblem
 from dse.partition.problem.replicas import (
     Layout,
     Replicas,

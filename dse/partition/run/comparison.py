@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dse.base.texts import counted
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.prediction import Predicted, predicted, shared_cores
 from dse.partition.run.processes import run_processes

@@ -10,8 +10,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 
-from dse.inputs.strategies.schedules.operations import FORWARD, replicated_operations
-from dse.inputs.strategies.schedules.schedule import Schedule
+from dse.inputs.strategies.schedules.schedule import FORWARD, Schedule, replicated_operations
 from dse.partition.problem.replicas import Layout
 
 

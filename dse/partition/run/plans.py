@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.base.lazy import torch
 from dse.partition.graphs.sources.torch_models import task_named
 from dse.partition.graphs.sources.training_task import TrainingTask
 from dse.partition.problem.replicas import Layout, Replicas, layout_of
@@ -58,8 +59,6 @@ class Plan:
 
 def device_of(rank: int) -> Any:
     """Return the device of a process: a GPU of its own if there is one, else the CPU."""
-    import torch
-
     if torch.cuda.is_available():
         return torch.device("cuda", rank % torch.cuda.device_count())
     return torch.device("cpu")
@@ -67,8 +66,6 @@ def device_of(rank: int) -> Any:
 
 def task_of(plan: Plan, rank: int) -> TrainingTask:
     """Return the model of a plan with its first parameters, in a process that uses the plan's threads."""
-    import torch
-
     if torch.cuda.is_available():
         torch.cuda.set_device(device_of(rank))
     torch.set_num_threads(plan.threads)
@@ -77,8 +74,6 @@ def task_of(plan: Plan, rank: int) -> TrainingTask:
 
 def batches(plan: Plan, task: TrainingTask, device: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield inputs and target of every step."""
-    import torch
-
     generator = torch.Generator().manual_seed(plan.seed + 1)
     for _ in range(plan.steps):
         inputs, target = task.sample(generator, plan.batch)

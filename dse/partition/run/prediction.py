@@ -12,17 +12,16 @@ from dse.base.texts import counted
 from dse.partition.graphs.sources.source import Rates, model_graph
 from dse.partition.graphs.sources.torch_graph import read_torch
 from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph, step_programs
-from dse.partition.problem.devices import Devices
-from dse.partition.run.launched import processes_per_host
+from dse.partition.problem.problem import Devices
+from dse.partition.problem.replicas import Layout
 from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.probe import Link, probe
-from dse.partition.run.processes import Progress, run_processes
+from dse.partition.run.processes import Progress, processes_per_host, run_processes
 from dse.partition.run.profile import Profile, measure
 from dse.partition.run.stages import labels_of
 from dse.partition.run.turns import End, shared_step_ns
 
 if TYPE_CHECKING:
-    from dse.partition.problem.replicas import Layout
     from dse.partition.run.runtime import Overhead
 
 _PROBE_BYTES = 1 << 20

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dse.base.lazy import dist, torch
 from dse.partition.run.plans import device_of
 from dse.partition.run.processes import Progress
 
@@ -28,9 +29,6 @@ def probe(message_bytes: int, repetitions: int, rank: int, processes: int, progr
     One side sends 8 bytes, then `message_bytes`, and the other answers with 8 bytes. The least times of the
     repetitions count, which other programs lengthen least. Both directions are measured.
     """
-    import torch
-    import torch.distributed as dist
-
     device = device_of(rank)
     small = torch.zeros(_SMALL_BYTES, dtype=torch.uint8, device=device)
     large = torch.zeros(message_bytes, dtype=torch.uint8, device=device)
@@ -76,8 +74,6 @@ def _round_trips(
     sent: Any, answer: Any, is_source: bool, source: int, destination: int, repetitions: int
 ) -> list[float]:
     """Return the ns from sending to the answer of each repetition, on the side that sends."""
-    import torch.distributed as dist
-
     times = []
     for _ in range(_WARM_UP + repetitions):
         start = time.perf_counter_ns()
@@ -88,8 +84,6 @@ def _round_trips(
             dist.recv(sent, source)
             dist.send(answer, source)
         if sent.is_cuda:
-            import torch
-
             torch.cuda.synchronize()
         times.append(float(time.perf_counter_ns() - start))
     return times[_WARM_UP:]

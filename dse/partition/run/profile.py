@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dse.base.lazy import torch
 from dse.partition.graphs.sources.torch_graph import exported, is_operator, torch_source
 from dse.partition.graphs.sources.torch_models import task_named
 from dse.partition.run.plans import device_of
@@ -47,8 +48,6 @@ def measure(
     are CPU time of this thread, which runs both passes: other programs do not lengthen it.
     """
     del rank, processes
-    import torch
-
     torch.set_num_threads(threads)
     clock = time.thread_time_ns if device_of(0).type == "cpu" else time.perf_counter_ns
     task = task_named(model)
@@ -83,8 +82,6 @@ def measure(
 
 
 def _operator_times(traced: Any, inputs: tuple[Any, ...], clock: Callable[[], int]) -> dict[str, float]:
-    import torch
-
     found: dict[str, float] = {}
 
     class Timed(torch.fx.Interpreter):  # type: ignore[misc]

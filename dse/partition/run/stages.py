@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
+from dse.base.lazy import torch
 from dse.base.plain_data import load_json_object
-from dse.base.texts import excerpt
 from dse.partition.graphs.sources.torch_graph import is_operator, maker_of
 from dse.partition.graphs.steps import stage_order
 from dse.partition.problem.replicas import Replicas
@@ -81,7 +81,6 @@ def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
     and wants it contiguous. With `relay` a value goes from stage to stage rather than past some. What
     the model returns leaves from the last stage. A stage changes copies of what it receives.
     """
-    import torch
     from torch.distributed.pipelining._IR import aten_pipe_split_alias
 
     last = max(stage.values())
@@ -166,8 +165,6 @@ def _received(nodes: Sequence[Any], own: Mapping[Any, int], place: int) -> list[
 
 
 def _copied(graph: Any, value: Any, node: Any) -> Any:
-    import torch
-
     made = node.meta["val"]
     copy = graph.call_function(
         torch.ops.aten.clone.default, (value,), {"memory_format": torch.contiguous_format}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import dist, torch
 from dse.partition.graphs.sources.torch_graph import exported
 from dse.partition.graphs.sources.training_task import TrainingTask
 from dse.partition.graphs.steps import StageGraph
@@ -43,8 +44,6 @@ def train_rehearsed(plan: Plan, stages: StageGraph, rank: int, processes: int, p
 
 
 def _train(plan: Plan, times: StageGraph | None, rank: int, processes: int, progress: Progress) -> Trained:
-    import torch
-    import torch.distributed as dist
 
     from dse.partition.run.runtime import pipeline_of
 
@@ -77,8 +76,6 @@ def _rehearsal(
     plan: Plan, times: StageGraph, rank: int, processes: int
 ) -> Callable[[tuple[Any, ...], Any], float]:
     """Return a function that runs a step without the work of operators, and returns its seconds."""
-    import torch.distributed as dist
-
     from dse.partition.run.runtime import pipeline_of, work_for
 
     passes = {
@@ -102,8 +99,6 @@ def _rehearsal(
 
 def train_alone(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:  # noqa: ARG001
     """Train the whole model in this process, with the same micro-batches, whose gradients are added up."""
-    import torch
-
     task, device = task_of(plan, rank), device_of(rank)
     module = _whole(plan, task).to(device)
     optimizer = _optimizer(plan, module.parameters())
@@ -133,7 +128,6 @@ def train_sharded(plan: Plan, rank: int, processes: int, progress: Progress) -> 
     Raises:
         InputError: the samples of a step cannot be shared out evenly.
     """
-    import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -185,8 +179,6 @@ def _no_forward() -> Any:
 
 
 def _optimizer(plan: Plan, parameters: Any) -> Any:
-    import torch
-
     # A stage may have no parameters: an optimizer of nothing is refused, one of an empty tensor is not.
     own = list(parameters) or [torch.nn.Parameter(torch.empty(0))]
     return torch.optim.AdamW(own, lr=plan.learning_rate)

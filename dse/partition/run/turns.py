@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from dse.base.trace_nodes import COMPUTE, SEND, TraceNode
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.simulation.workloads.nodes import TRACE_TFLOPS
 
 _Message = tuple[int, int, int, int]  # pipeline, source, destination and tag

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings import check_choice
-from dse.base.texts import excerpt
-from dse.planner.excluded import excluded
 from dse.planner.files.documents import plan_from_dict, plan_to_dict, problem_from_dict
 from dse.planner.files.files import read_plan
 from dse.planner.files.records import best_entry, gap_between
 from dse.planner.problem.costs import Infeasible, rule_named
-from dse.planner.problem.inputs.gaps import check_gaps
+from dse.planner.problem.inputs.profile_files import check_gaps
 from dse.planner.problem.keys import COST_MODELS
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.search.automatic import useful_bound
+from dse.planner.search.planner import excluded
 
 _OF_CHANGED_DOCUMENTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Infeasible)
 _NUMBER = (int, float, type(None))

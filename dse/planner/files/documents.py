@@ -8,13 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar, get_args, get_origin
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.records import hints_of, is_record
-from dse.base.texts import excerpt
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, Profile, ProfileKey, ProfileSet
 from dse.planner.problem.steps import StepInputs, StepType
 from dse.planner.problem_check import wrong_in_problem
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.files import check_output, csv_text, write_files, write_output
+from dse.base.files import check_output, csv_text, read_bytes, write_files, write_output
+from dse.base.lazy import pa, pq, yaml
 from dse.base.plain_data import load_json_object
+from dse.base.record_files import yaml_values
 from dse.planner.files.records import VERSION
 
 SUFFIXES = (".json", ".yaml", ".csv", ".parquet", ".html")
@@ -77,8 +79,6 @@ def read_document(path: Path) -> dict[str, Any]:
     if path.is_dir():
         path = path / "plan.json"
     if path.suffix == ".yaml":
-        from dse.base.record_files import yaml_values
-
         data = yaml_values(path, "plan")
     elif path.suffix == ".parquet":
         data = _from_parquet(path)
@@ -132,12 +132,9 @@ def _indented(value: Any, margin: str) -> str:
 
 def yaml_text(data: Mapping[str, Any]) -> str:
     """Return YAML; numbers are those of the JSON."""
-    import yaml
-
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     plain = _encoded(json.dumps(data, ensure_ascii=False)).decode()
-    text: str = yaml.dump(json.loads(plain), Dumper=dumper, sort_keys=False, width=110, allow_unicode=True)
-    return text
+    return yaml.dump(json.loads(plain), Dumper=dumper, sort_keys=False, width=110, allow_unicode=True)
 
 
 def stages_csv(data: Mapping[str, Any]) -> str:
@@ -196,9 +193,6 @@ def _encoded(text: str) -> bytes:
 
 def _parquet(data: Mapping[str, Any]) -> bytes:
     """A row per stage; the whole document is JSON under the key `plan` of the footer."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     kinds = {
         **dict.fromkeys(STAGE_COLUMNS, pa.int64()),
         **dict.fromkeys(("types", "hosts", "way", "memory_bytes"), pa.string()),
@@ -218,10 +212,6 @@ def _parquet(data: Mapping[str, Any]) -> bytes:
 
 
 def _from_parquet(path: Path) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from dse.base.files import read_bytes
 
     try:
         metadata = pq.read_schema(io.BytesIO(read_bytes(path))).metadata or {}

@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.base.tables import table
-from dse.base.texts import counted, cut, printable
+from dse.base.texts import counted, cut, printable, table
 from dse.base.units import format_count, format_duration_ns
-from dse.planner.durations import duration
 from dse.planner.problem.steps import way_text
 from dse.planner.questions.bottleneck import batches_text, groups_text, reasons
 from dse.planner.search.automatic import useful_bound
-from dse.planner.search.exclusions import UNPROVEN
+from dse.planner.search.planner import UNPROVEN
+from dse.planner.throughput import duration
 
 if TYPE_CHECKING:
     from dse.planner.proofs.check import Verdict

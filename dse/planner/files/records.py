@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from dse.planner.excluded import excluded
 from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_dict
-from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, PlanResult
 from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
 from dse.planner.problem.steps import way_of
 from dse.planner.proofs.defects import defects_of
 from dse.planner.search.automatic import useful_bound
+from dse.planner.search.planner import excluded
 from dse.planner.throughput import throughput_of
 
 VERSION = 1

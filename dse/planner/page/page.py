@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from dse.base.pages import TABLE_PLOTS, joined, page_style, template_environment
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count
-from dse.planner.durations import duration
 from dse.planner.files.output import (
     counted_things,
     excluded_lines,
@@ -24,6 +23,8 @@ from dse.planner.files.output import (
 from dse.planner.problem.cluster import Host
 from dse.planner.problem.steps import way_of, way_text
 from dse.planner.questions.bottleneck import batches_text, groups_text, parts_ms, period_ms, reasons
+from dse.planner.questions.text import subsets_table
+from dse.planner.throughput import duration
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ROWS = 200
@@ -192,3 +193,47 @@ def _cells(gpus: int, taken: list[tuple[int, Cell]]) -> tuple[Cell, ...]:
         cells.append(cell)
         reached = first + cell.gpus
     return (*cells, Cell(None, gpus - reached)) if reached < gpus else tuple(cells)
+
+
+# Columns whose cells are texts with units, and the figures by which they are sorted.
+_FIGURES = {"step": "step_ms", "tokens/s": "tokens_per_s", "run": "run_time_s"}
+_TEXTS = ("kept for", "plan")
+_HIGHEST = ("tokens/s", "effective %")
+
+
+def render_subsets(
+    title: str, about: str, entries: Sequence[Mapping[str, Any]], asked: Mapping[str, str], command: str
+) -> str:
+    """Return the page of the entries of `subset_entry`; it loads nothing.
+
+    `asked` are the keys as they were given.
+    """
+    header, rows = subsets_table(entries)
+    types = list(dict.fromkeys(type_ for entry in entries for type_ in entry["nodes"]))
+    shown = [
+        (
+            [entry["nodes"].get(type_, 0) for type_ in types],
+            [
+                (name, text, entry.get(_FIGURES.get(name, "")))
+                for name, text in zip(header[1:], cells[1:], strict=True)
+            ],
+        )
+        for entry, cells in zip(entries, rows, strict=True)
+    ]
+    return (
+        template_environment(TEMPLATES)
+        .get_template("subsets.html")
+        .render(
+            title=title,
+            about=about,
+            facts=sorted(asked.items()),
+            command=command,
+            types=types,
+            header=header[1:],
+            figures=[name for name in header if name not in _TEXTS],
+            highest=_HIGHEST,
+            rows=shown,
+            style=page_style(TEMPLATES / "plan.css"),
+            program=joined(TABLE_PLOTS),
+        )
+    )

@@ -6,24 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, flag, listed, number, whole
+from dse.inputs.accelerators import Accelerator, TierSpec, accelerator
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Strategy
 from dse.planner.problem.cluster import MixedCluster
+from dse.planner.problem.inputs import read_cluster
 from dse.planner.problem.keys import COST_MODELS, GROUPS, WALKS
 from dse.planner.problem.named_clusters import named_cluster
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.problem import PlanProblem, ProfileSet
 from dse.planner.problem.step_space import StepSpace
 from dse.planner.search.planner import Limits
 from dse.planner.times import times_of
-
-if TYPE_CHECKING:
-    from dse.inputs.accelerators import TierSpec
-    from dse.inputs.models import ModelSpec
-    from dse.inputs.strategies import Strategy
 
 _MOST = 2**20
 
@@ -126,8 +124,6 @@ def _in_utf8(text: str) -> str:
 
 def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[str, float]:
     """The peak of each type in dense 16-bit products; none where one is unknown."""
-    from dse.inputs.accelerators import Accelerator
-
     if not all(type_ in accelerators for type_ in cluster.types):
         return {}
     found = {type_: Accelerator.named(accelerators[type_]) for type_ in cluster.types}
@@ -245,16 +241,12 @@ def _cluster(
         raise InputError(
             f"{missing} is missing; write cluster=NAME, or hostfile=FILE clusterfile=FILE; see --help"
         )
-    from dse.planner.problem.inputs import read_cluster
-
     path = Path(values["hostfile"]).expanduser()
     cluster = read_cluster(path, Path(values["clusterfile"]).expanduser(), compat=cost_model == "compat")
     return path.name, cluster, _known_accelerators(cluster.types), {}
 
 
 def _known_accelerators(types: Sequence[str]) -> dict[str, str]:
-    from dse.inputs.accelerators import accelerator
-
     found = {}
     for type_ in types:
         try:

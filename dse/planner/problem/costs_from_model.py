@@ -20,7 +20,7 @@ from dse.inputs.models.counts import layer_parameters
 from dse.inputs.models.matrices import LayerKind, layer_kinds
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import Profile, ProfileKey, ProfileSet
 from dse.prediction.steps.details import layer_costs
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan

@@ -9,18 +9,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record, yaml_values
 from dse.base.settings import check_choice
 from dse.base.settings.grammar import change
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.inputs.accelerators import TierSpec, accelerator
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.settings import systems_of_conf
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.inputs.numbers import LEAST_POSITIVE, MOST
+from dse.planner.problem.inputs.profile_files import LEAST_POSITIVE, MOST
 
 MOST_GPUS = 2**20
 _GIB = 2**30

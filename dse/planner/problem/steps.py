@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.inputs.strategies import AXES, AXIS
 from dse.native import _engine
 from dse.prediction.steps.batch import plan_rows, step_predictor

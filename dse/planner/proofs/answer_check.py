@@ -9,8 +9,7 @@ from typing import Any
 from dse.planner.files.documents import plan_from_dict
 from dse.planner.files.records import best_entry, gap_between
 from dse.planner.problem.costs import Infeasible, rule_named
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
 from dse.planner.search.automatic import useful_bound
 
 _SHOWN = 80

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_dict
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
+from dse.planner.problem.ranks import Ranks
 from dse.planner.search.space import plans_by_stages
 
 _COUNTS = ("labels", "dominated", "pruned")

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.planner.files.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
 from dse.planner.problem.costs import Infeasible, rule_named
-from dse.planner.problem.inputs.gaps import check_gaps
+from dse.planner.problem.inputs.profile_files import check_gaps
 from dse.planner.problem.keys import COST_MODELS
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.proofs.answer_check import wrong_in_answer
 from dse.planner.proofs.blocks import check_blocks
 from dse.planner.proofs.certificate import VERSION, digest

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
+from dse.planner.problem.ranks import Ranks
 
 _MOST_NAMED = 8
 

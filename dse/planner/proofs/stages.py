@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from dse.planner.problem.costs import Infeasible, additive_rule
 from dse.planner.problem.costs.compat import MEMORY_FACTOR, MIB_PER_GIB, CompatRule
-from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
-from dse.planner.problem.costs.shares import slices
+from dse.planner.problem.costs.rule import MIB, Placement, PricingRule, slices
 from dse.planner.problem.costs.strict import OPTIMIZER_BYTES, WEIGHT_AND_GRADIENT_BYTES, StrictRule
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import ProfileKey
+from dse.planner.problem.problem import PlanProblem, ProfileKey
 from dse.planner.search.space import tensor_degrees
 
 Matrix = NDArray[np.float64]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.planner.proofs.stages import Matrix
-from dse.planner.proofs.tolerance import above
 from dse.planner.proofs.ways import RelaxedWay
 
 
@@ -77,3 +76,17 @@ class Steps:
             level = slice(begin[number], begin[number + 1])
             np.minimum.at(flat, places[level], prices[level])
             yield self._most - number, least
+
+
+SLACK = 1e-9
+"""Relative; the search allows twice as much at the edges of its boxes."""
+
+
+def above(value: float) -> float:
+    """Return what a number, of any sign, may be at most after rounding."""
+    return value + SLACK * abs(value)
+
+
+def below(value: float) -> float:
+    """Return what a number, of any sign, may be at least after rounding."""
+    return value - SLACK * abs(value)

@@ -2,8 +2,7 @@
 
 from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
-from dse.planner.questions.pareto import front
 from dse.planner.questions.prices import price_ranges
-from dse.planner.questions.subsets import solve_subsets
+from dse.planner.questions.subsets import front, solve_subsets
 
 __all__ = ["front", "growth", "price_ranges", "replan", "solve_subsets"]

@@ -12,10 +12,9 @@ from dse.base.settings import check_choice
 from dse.base.settings.values import listed, number, one_of, whole
 from dse.planner.problem.arguments import Asked
 from dse.planner.problem.cluster import MixedCluster
-from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanResult
 from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
-from dse.planner.questions.pareto import front, kept_for
 from dse.planner.questions.prices import price_ranges
 from dse.planner.questions.runs import (
     SubsetRun,
@@ -24,7 +23,7 @@ from dse.planner.questions.runs import (
     run_entry,
     run_of_subset,
 )
-from dse.planner.questions.subsets import Solve, Subset, kind_of, node_kinds, solve_subsets
+from dse.planner.questions.subsets import Solve, Subset, front, kept_for, kind_of, node_kinds, solve_subsets
 from dse.planner.questions.text import (
     growth_entries,
     growth_text,

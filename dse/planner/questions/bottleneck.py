@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from dse.base.texts import counted
-from dse.planner.durations import duration
 from dse.planner.problem.steps import way_text
+from dse.planner.throughput import duration
 
 _LEAST_SHARE = 0.01
 """Of the pace of a pipeline; what is less is left out."""

@@ -10,8 +10,7 @@ from dse.base.errors import InputError
 from dse.planner.files.answer import Answer
 from dse.planner.files.records import best_entry
 from dse.planner.problem.costs import Infeasible, rule_named
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.questions.bottleneck import groups_text, parts_ms, period_ms, reasons
 from dse.planner.throughput import Throughput
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.base.tables import table
-from dse.base.texts import printable
-from dse.planner.durations import difference, duration
+from dse.base.texts import printable, table
 from dse.planner.files.output import (
     defect_lines,
     excluded_lines,
@@ -18,6 +16,7 @@ from dse.planner.files.output import (
     types_text,
 )
 from dse.planner.questions.bottleneck import batches_text
+from dse.planner.throughput import difference, duration
 
 _LEAST_SHARE = 5e-4  # of the step; what is below is not told
 _MOST_MOVES = 6

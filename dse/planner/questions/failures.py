@@ -10,8 +10,7 @@ from typing import NamedTuple
 from dse.base.errors import NothingFits
 from dse.planner.problem.costs.step import plan_chunks
 from dse.planner.problem.costs_from_model import expert_bytes
-from dse.planner.problem.plan import ClusterPlan, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, PlanResult
 from dse.planner.problem.ranks import stage_spans
 from dse.planner.problem.steps import way_of
 from dse.planner.questions.subsets import Solve, chosen_numbers, kind_of, node_kinds, restricted, solved

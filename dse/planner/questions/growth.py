@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dse.planner.problem.cluster import MixedCluster
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.problem.ranks import stage_types
 from dse.planner.questions.subsets import Solve, kind_of, node_kinds, restricted, solved
 

@@ -14,9 +14,8 @@ from dse.base.settings.values import Values, one_of
 from dse.base.units import format_count, format_time
 from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.questions.keys import RUN_OF_SUBSETS
 from dse.planner.questions.subsets import Subset
-from dse.prediction.runs.asked import AskedRun, asked_run
+from dse.prediction.runs.asked import ELASTIC, RUN_KEYS, AskedRun, asked_run
 from dse.prediction.runs.columns import RUN_COLUMNS
 from dse.prediction.runs.run import FailingJob
 from dse.prediction.runs.settings import OBJECTIVES as RUN_OBJECTIVES
@@ -139,3 +138,27 @@ def effect_of_failures(
 
 def _nodes(subset: Subset) -> str:
     return " + ".join(f"{count} {kind}" for kind, count in subset.nodes.items() if count)
+
+
+# Types have prices; phases are not known, nor what a subset does with fewer nodes.
+_NOT_OF_PLANS = ("price", "power", "host_w", "pue", "grid", *ELASTIC)
+RUN_OF_SUBSETS = {
+    "objective": "the order of subsets: step (default), expected_time or cost of a training run",
+    **{key: meaning for key, meaning in RUN_KEYS.items() if key not in _NOT_OF_PLANS},
+}
+COUNTS = {"counts": "nodes of a kind that are tried: doubling (default: 0, 1, 2, 4, … and all) or all"}
+GROW = {
+    "kind": "kinds of nodes to add, such as A100 or [A100,V100] (default: each)",
+    "nodes": "how many more, such as 1 or [1,2,4] (default 1)",
+}
+FAIL = {
+    "host": "which fails: its number in the cluster, from 0, or its address (default: one of each kind)",
+    "slack": "share by which the plan that keeps most may be slower than the fastest (default 0.05)",
+}
+QUESTIONS = {
+    "prices": COUNTS,
+    "subsets": {**COUNTS, **RUN_OF_SUBSETS},
+    "front": COUNTS,
+    "grow": GROW,
+    "fail": FAIL,
+}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dse.base.tables import table
-from dse.base.texts import counted, cut
-from dse.planner.durations import difference, duration
+from dse.base.texts import counted, cut, table
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.questions.bottleneck import groups_text
+from dse.planner.throughput import difference, duration
 
 if TYPE_CHECKING:
     from dse.planner.questions.simulation import Reranking

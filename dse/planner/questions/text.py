@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.base.tables import table
-from dse.base.texts import counted
+from dse.base.texts import counted, table
 from dse.base.units import format_bytes, format_count
-from dse.planner.durations import duration
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import gap_of
 from dse.planner.problem.problem import PlanProblem
@@ -21,7 +19,7 @@ from dse.planner.questions.prices import PriceRange
 from dse.planner.questions.runs import RUN_HEADER, run_cells
 from dse.planner.questions.subsets import Subset
 from dse.planner.search.automatic import useful_bound
-from dse.planner.throughput import Throughput
+from dse.planner.throughput import Throughput, duration
 
 
 def subset_entry(subset: Subset) -> dict[str, Any]:

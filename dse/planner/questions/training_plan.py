@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.displays import Displayed
+from dse.base.lazy import pd
 from dse.planner.files.files import STAGE_COLUMNS, stage_rows
 from dse.planner.files.output import result_text
 from dse.planner.files.records import document, gap_of, result_to_plain
 from dse.planner.problem.arguments import Asked
-from dse.planner.problem.plan import ClusterPlan, PlanResult
+from dse.planner.problem.problem import ClusterPlan, PlanResult
 from dse.planner.search.automatic import planner_for, solve
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def planned(asked: Asked) -> TrainingPlan:
@@ -89,8 +87,6 @@ class TrainingPlan(Displayed):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per stage of the best plan; no row where nothing fits."""
-        import pandas as pd
-
         rows: pd.DataFrame = pd.DataFrame(stage_rows(self.document), columns=list(STAGE_COLUMNS))
         return rows
 

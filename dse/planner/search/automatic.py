@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dse.base.errors import InputError
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners import planner_named
 

@@ -11,12 +11,10 @@ import numpy as np
 
 from dse.base.cancellation import current_cancellation
 from dse.planner.problem.costs.step import StepRule
-from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, PlanResult
 from dse.planner.problem.steps import MixedPlan, StepInputs, StepType, layer_way, way_words
 from dse.planner.proofs.certificate import step_certificate
-from dse.planner.search.exclusions import UNPROVEN
-from dse.planner.search.planner import Limits
+from dse.planner.search.planner import UNPROVEN, Limits
 from dse.planner.search.space import check_types
 from dse.prediction.steps.plan import Plan
 

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.base.errors import InputError
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.base.lazy import NDArray
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet, plain_sum
 from dse.planner.search.space import check_types
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dse.base.solvers import PlanningProblem
-    from dse.planner.problem.problem import PlanProblem
 
 MIB_PER_GIB = 1024
 

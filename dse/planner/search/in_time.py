@@ -9,12 +9,10 @@ from typing import Any
 
 from dse.base.cancellation import current_cancellation
 from dse.planner.problem.costs import additive_rule
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.proofs.certificate import dual_certificate
 from dse.planner.search.engine_arrays import engine_problem, plan_of
-from dse.planner.search.exclusions import UNPROVEN, reasons_of
-from dse.planner.search.planner import Limits
+from dse.planner.search.planner import UNPROVEN, Limits, reasons_of
 
 ANYTIME = "anytime"
 """The name of the planner that searches so; plans that others find this way have it too."""

@@ -16,10 +16,9 @@ from itertools import permutations
 from math import comb, isqrt
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.costs.rule import placements
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem
+from dse.planner.problem.ranks import Ranks
 
 MOST_TYPES = 7
 """Of GPUs: their orders are 5,040; those of eight took a search of 16 GPUs two minutes."""

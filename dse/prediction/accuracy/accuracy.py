@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean
 
+from dse.base.errors import InputError, did_you_mean
 from dse.prediction.accuracy.comparison import Compared
 from dse.prediction.accuracy.ranking import Ranking, ranking
+from dse.prediction.measured.rows import MeasuredRow
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class SourceErrors:
     `mape_pct`, `median_pct`, `p90_pct` (linear between ranks) and `max_pct` are of the absolute error of the
     step time, `bias_pct` is the mean error with its sign: above 0, predictions are too slow. `parts_pct` are
     the mean shares of the predicted step. `left_out_mape_pct` is the mean absolute error with constants
-    that were fitted without the folds of its rows (`dse.prediction.accuracy.folds`).
+    that were fitted without the folds of its rows.
     """
 
     source: str
@@ -123,3 +126,35 @@ def mean_parts_pct(known: Sequence[Compared]) -> dict[str, float]:
     shares = [parts_pct(one) for one in known]
     names = dict.fromkeys(name for share in shares for name in share)
     return {name: fmean(share.get(name, 0.0) for share in shares) for name in names}
+
+
+FOLDS = ("source", "model", "scale")
+_PARTS_OF_MODELS = 5
+_BANDS = (0, 8, 64, 512)
+
+
+def fold_names(rows: Sequence[MeasuredRow], by: str) -> list[str]:
+    """Return the name of each row's fold.
+
+    `source`: a publisher at a time, with all releases. `model`: a fifth of the models, by size in turn,
+    whoever ran them. `scale`: runs on up to 8 GPUs, to 64, to 512, and more.
+
+    Raises:
+        InputError: there are no such folds.
+    """
+    if by not in FOLDS:
+        raise InputError(f"folds is {by!r}; allowed are {', '.join(FOLDS)}{did_you_mean(by, FOLDS)}")
+    if by == "source":
+        return [row.publisher for row in rows]
+    if by == "scale":
+        return [_band(row.gpus) for row in rows]
+    shapes = [(row.hidden, row.layers, row.experts or 0, row.ffn or 0) for row in rows]
+    number_of = {shape: number for number, shape in enumerate(sorted(set(shapes)))}
+    return [f"models {number_of[shape] % _PARTS_OF_MODELS + 1}" for shape in shapes]
+
+
+def _band(gpus: int) -> str:
+    for below, most in pairwise(_BANDS):
+        if gpus <= most:
+            return f"{below + 1} to {most} GPUs"
+    return f"above {_BANDS[-1]} GPUs"

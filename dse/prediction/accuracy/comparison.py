@@ -17,11 +17,9 @@ from dse.inputs.accelerators import accelerator
 from dse.prediction.intervals.interval import Interval, interval_of
 from dse.prediction.intervals.kinds import Kind, kind_of
 from dse.prediction.measured.cases import Case, case_of, predicted_cases
+from dse.prediction.measured.hardware import framework_of
 from dse.prediction.measured.rows import MeasuredRow
-from dse.prediction.measured.software import framework_of
-from dse.prediction.steps.predict import Figures, predict
-from dse.prediction.steps.prediction import PARTS, Prediction
-from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
+from dse.prediction.steps.predict import PARTS, Figures, Prediction, Verdict, margin_of, predict, verdict
 
 GIB = 2**30
 _BUG = "a bug"

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dse.base.tables import aligned
-from dse.base.texts import printable
+from dse.base.texts import aligned, printable
 from dse.prediction.accuracy.accuracy import Accuracy, SourceErrors, parts_pct
 from dse.prediction.accuracy.comparison import GIB, Compared
 from dse.prediction.accuracy.ranking import Ranking

@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dse.prediction.accuracy.folds import fold_names
+from dse.base.lazy import NDArray, np
+from dse.prediction.accuracy.accuracy import fold_names
 from dse.prediction.calibration.constants import BALANCE, Owner, Sample, Values, problem
 from dse.prediction.calibration.fitting import PULL, Constant, fit, left_out, tolerances, uncertainties
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SPARE_ROWS = 2
 _DIGITS = 3
@@ -96,8 +92,6 @@ def calibrate(
     no row depends on has the share of kernels, or stays as it is now; so do all that are searched from there
     and change by less than 1 %.
     """
-    import numpy as np
-
     everything = list(range(len(steps)))
     before = problem(steps, present, balance)
     before_ratios = before.log_ratios([each.start for each in before.constants], everything)
@@ -157,8 +151,6 @@ def left_out_mape_pct(
 
     A constant on which only rows of the fold depend has the value of `starts`. Folds are of `fold_names`.
     """
-    import numpy as np
-
     task = problem(steps, starts, balance)
     found = fit(task)
     crossed = np.zeros(len(steps))
@@ -223,8 +215,6 @@ def _constant(
 
 
 def _mape_pct(log_ratios: NDArray[np.float64]) -> float:
-    import numpy as np
-
     return 100 * float(np.abs(np.expm1(log_ratios)).mean())
 
 

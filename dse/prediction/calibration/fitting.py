@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
 
-    Array = NDArray[np.float64]
-    Rows = NDArray[np.int64]
+Array: TypeAlias = "NDArray[np.float64]"
+Rows: TypeAlias = "NDArray[np.int64]"
 
 SOFT = 0.01  # errors below 1 % are measured alike
 PULL = 0.0005  # a constant changes by a factor of 2.7 only if that lowers the mean error by 0.05 points
@@ -75,8 +73,6 @@ def fit(problem: Problem, rows: Sequence[int] | None = None) -> Fit:
 
     The search begins where a coarse scan finds least.
     """
-    import numpy as np
-
     chosen = np.arange(len(problem.weights)) if rows is None else np.asarray(rows, dtype=np.int64)
     model = _Model.of(problem, chosen)
     at = np.clip(np.log(scan(problem, chosen)), model.low, model.high)
@@ -113,8 +109,6 @@ def scan(problem: Problem, rows: Rows) -> list[float]:
     Some of the rows tell enough. A constant may act above a threshold only, where a search from below sees
     no slope.
     """
-    import numpy as np
-
     some = rows[:: max(1, len(rows) // _SCANNED_ROWS)]
     model = _Model.of(problem, some)
     at = model.start.copy()
@@ -137,8 +131,6 @@ def uncertainties(problem: Problem, found: Fit, groups: Sequence[object]) -> lis
     A bootstrap over `groups` (a label a row of `problem`; rows of one have errors in common), in the linear
     model around the fit and with a fixed seed (Efron, 1979). Infinite for one group.
     """
-    import numpy as np
-
     labels = [groups[row] for row in found.rows]
     number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     if len(number_of) < 2:
@@ -164,8 +156,6 @@ def left_out(problem: Problem, found: Fit, held: Sequence[int]) -> Array:
     Only constants on which `held` depend are fitted again, with a search of their own: the fit to all rows
     would bring along what `held` says of a constant that the others hardly tell.
     """
-    import numpy as np
-
     others = np.setdiff1d(found.rows, held)
     active = [i for i, each in enumerate(problem.constants) if not set(each.rows).isdisjoint(held)]
     if not active:
@@ -188,8 +178,6 @@ def tolerances(found: Fit) -> list[float]:
 
     0 for one that the others can stand in for, or that no row depends on; 1 for one that acts on its own.
     """
-    import numpy as np
-
     shares = []
     for number, column in enumerate(found.slopes.T):
         total = float(column @ column)
@@ -211,8 +199,6 @@ class _Model:
 
     @classmethod
     def of(cls, problem: Problem, rows: Rows) -> _Model:
-        import numpy as np
-
         weights = problem.weights[rows] / problem.weights[rows].sum()
         weight_of = np.zeros(len(problem.weights))
         weight_of[rows] = weights
@@ -226,15 +212,11 @@ class _Model:
         )
 
     def loss(self, ratios: Array, at: Array) -> float:
-        import numpy as np
-
         sizes = np.sqrt(ratios**2 + SOFT**2) - SOFT
         return float(self.weights @ sizes + self.pull @ (at - self.start) ** 2)
 
     def step(self, slopes: Array, ratios: Array, at: Array, radius: float) -> Array:
         """Return where the loss is least if `ratios` are linear, within bounds and `radius`."""
-        import numpy as np
-
         low, high = np.maximum(self.low - at, -radius), np.minimum(self.high - at, radius)
         step = np.zeros(len(at))
         for _ in range(30):
@@ -253,8 +235,6 @@ def least_in_box(curvature: Array, slope: Array, low: Array, high: Array, first:
     Each round solves for those between their bounds, and goes there until one more meets its bound
     (Nocedal and Wright, Numerical Optimization, 2006, section 16.5).
     """
-    import numpy as np
-
     x = np.clip(first, low, high)
     can_move = np.diag(curvature) > 0
     held = can_move & ((x <= low) | (x >= high))
@@ -279,8 +259,6 @@ def least_in_box(curvature: Array, slope: Array, low: Array, high: Array, first:
 
 
 def _slopes(problem: Problem, rows: Rows, at: Array, ratios: Array, high: Array) -> Array:
-    import numpy as np
-
     slopes = np.zeros((len(rows), len(at)))
     for number, constant in enumerate(problem.constants):
         places = np.flatnonzero(np.isin(rows, constant.rows))

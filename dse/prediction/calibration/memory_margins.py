@@ -1,7 +1,7 @@
 """How far predicted peaks of memory are off, by framework: `python -m` this module prints the margins.
 
 They are the key `margin` of `memory` in conf/framework, and make the verdicts of
-`dse.prediction.steps.verdicts`.
+`dse.prediction.steps.predict`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dse.prediction.measured.cases import predicted_cases
-from dse.prediction.measured.published import published_rows
-from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.measured.rows import MeasuredRow, published_rows
 from dse.prediction.steps.framework_memory import WIDEST_MARGIN
 
 SHARE = 0.98

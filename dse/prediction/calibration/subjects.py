@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.files import conf_file
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
 from dse.inputs.accelerators.accelerator import accelerator
 from dse.prediction.calibration.calibration import Calibration, calibrate, enough_rows, left_out_mape_pct
@@ -24,6 +22,7 @@ from dse.prediction.calibration.constants import (
     share_of,
 )
 from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.steps.frameworks import framework_named
 
 _MORE_WITHOUT_KERNELS = 3  # times the rows, where nothing else tells a constant
 
@@ -173,8 +172,6 @@ def present_constants(owner: Owner) -> dict[str, float]:
     if not owner.is_framework:
         efficiency = accelerator(owner.name).efficiency
         return {name: share_of(efficiency, name) for name in CONSTANTS}
-    from dse.prediction.steps.frameworks import framework_named
-
     framework = framework_named(owner.name)
     return {name: getattr(framework, name) for name in FRAMEWORK_CONSTANTS}
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
+from dse.prediction.accuracy.accuracy import fold_names
 from dse.prediction.accuracy.comparison import Compared, compare
-from dse.prediction.accuracy.folds import fold_names
 from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
 from dse.prediction.calibration.constants import Sample, Values, problem, samples
 from dse.prediction.calibration.fitting import fit, left_out

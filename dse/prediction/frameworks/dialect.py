@@ -11,8 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from dse.base.errors import InputError
 from dse.base.records import shown
 from dse.base.settings.choices import Choices
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.job import Document, Job, Lack, Meaning
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.table import Table, table_of
 from dse.prediction.frameworks.writing.script import Blank, Starter

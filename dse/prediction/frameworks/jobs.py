@@ -11,8 +11,7 @@ from dse.base.errors import InputError
 from dse.base.records import shown
 from dse.inputs.models import ModelSpec
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job, Lack
 from dse.prediction.frameworks.models import model_from, model_of_framework
 from dse.prediction.frameworks.models import model_values as values_of_model
 from dse.prediction.frameworks.rules import Breach, Facts, Rule, breaches, unchecked

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 
 _MOST = 10_000
 

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, unknown
 from dse.base.files import conf_file, conf_names
 from dse.base.settings.group_files import file_of_group, merged
-from dse.base.suggestions import unknown
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.huggingface import read_model
 from dse.inputs.models.settings import ModelSchema, model_spec

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dse.inputs.accelerators.kernel_constants import AttentionConstants
-from dse.prediction.kernels.arrays import US, Array, Sizes, floats
+from dse.prediction.kernels.machine import US, Array, Sizes, floats
 
 _FULL_WIDTH = 128  # of a head, for which the kernels are made
 _TILE_ROWS = 128  # queries of a tile

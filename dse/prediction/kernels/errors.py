@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dse.base.errors import InputError
-from dse.base.tables import table as aligned_table
-from dse.base.texts import excerpt, printable
-from dse.prediction.kernels.arrays import Array
+from dse.base.errors import InputError, excerpt
+from dse.base.texts import printable
+from dse.base.texts import table as aligned_table
 from dse.prediction.kernels.laws import Case, cases, parts, predicted_s
-from dse.prediction.kernels.machine import KernelMachine, machine_of_system
+from dse.prediction.kernels.machine import Array, KernelMachine, machine_of_system
 from dse.prediction.kernels.tables import KernelTable
 
 

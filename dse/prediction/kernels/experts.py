@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dse.inputs.accelerators.kernel_constants import ExpertConstants
-from dse.prediction.kernels.arrays import US, Array, Sizes, floats
+from dse.prediction.kernels.machine import US, Array, Sizes, floats
 from dse.prediction.kernels.products import OPERAND_BYTES
 
 _RESULT_BYTES = 2.0

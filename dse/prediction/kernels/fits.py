@@ -18,10 +18,8 @@ from dse.inputs.accelerators.kernel_constants import (
     ProductConstants,
 )
 from dse.prediction.calibration.fitting import Constant, Problem, fit
-from dse.prediction.kernels.arrays import Array
 from dse.prediction.kernels.laws import DOMAIN, Case, predicted_s
-from dse.prediction.kernels.machine import KernelMachine
-from dse.prediction.kernels.sustained import THROTTLED_S
+from dse.prediction.kernels.machine import THROTTLED_S, Array, KernelMachine
 
 LEAST_ROWS = 8
 """Fewer rows hardly tell two to four constants."""
@@ -130,8 +128,7 @@ def _fit_case(machine: KernelMachine, case: Case) -> KernelConstants | None:
         part = replace(case, table=case.table.where(_mask(chosen, len(measured))))
         predicted = predicted_s(part, machine.with_constants(tried))
         assert predicted is not None
-        ratios: Array = np.log(predicted / part.measured_s)
-        return ratios
+        return np.log(predicted / part.measured_s)
 
     found = fit(Problem(constants, np.ones(len(measured)), log_ratios))
     return _with(machine.constants, case, dict(zip(bounds, found.values, strict=True)))

@@ -8,19 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.prediction.kernels.arrays import Array
 from dse.prediction.kernels.attention import WIDEST_HEAD, attention_s
-from dse.prediction.kernels.collectives import OPERATIONS, collective_s
-from dse.prediction.kernels.exchange import (
+from dse.prediction.kernels.collectives import (
     COMBINE_BYTES,
     DISPATCH_BYTES,
+    OPERATIONS,
+    collective_s,
     exchange_between_nodes_s,
     exchange_in_node_s,
 )
 from dse.prediction.kernels.experts import experts_s
-from dse.prediction.kernels.machine import KernelMachine
+from dse.prediction.kernels.machine import Array, KernelMachine, timed_alone_s
 from dse.prediction.kernels.products import PEAK_OF, amax_s, cast_s, linear_s
-from dse.prediction.kernels.sustained import timed_alone_s
 from dse.prediction.kernels.tables import KernelTable
 
 Mask = NDArray[np.bool_]
@@ -56,8 +55,7 @@ class Case:
     @property
     def measured_s(self) -> Array:
         """The measured seconds, shape (rows,)."""
-        seconds: Array = self.table[self.time_column] * 1e-6
-        return seconds
+        return self.table[self.time_column] * 1e-6
 
 
 def cases(table: KernelTable) -> list[Case]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dse.inputs.accelerators.kernel_constants import CastConstants, ProductConstants
-from dse.prediction.kernels.arrays import US, Array, Sizes, floats
+from dse.prediction.kernels.machine import US, Array, Sizes, floats
 
 OPERAND_BYTES = MappingProxyType(
     {

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes, read_text
-from dse.base.texts import excerpt
+from dse.base.lazy import pa, pq
 
 Column = NDArray[Any]
 
@@ -217,9 +217,6 @@ def _csv_columns(path: Path) -> dict[str, Sequence[object]]:
 
 
 def _parquet_columns(path: Path) -> dict[str, Sequence[object]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     data = read_bytes(path, _MOST_BYTES)
     try:
         table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)

@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dse.base.errors import DseError
-from dse.base.texts import excerpt
+from dse.base.errors import DseError, excerpt
 from dse.inputs.accelerators import Accelerator, Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXIS
-from dse.prediction.measured.hardware import cluster_of
+from dse.prediction.measured.hardware import cluster_of, framework_of, overlaps_tp
 from dse.prediction.measured.row_models import model_of
 from dse.prediction.measured.row_schedules import Inexpressible, layout_of, schedule_of
 from dse.prediction.measured.rows import MeasuredRow, unmodelled
-from dse.prediction.measured.software import framework_of, overlaps_tp
 from dse.prediction.steps.batch import Case as Step
 from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.predict import Figures, figures

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dse.base.errors import InputError
-from dse.base.texts import counted, excerpt
+from dse.base.errors import InputError, excerpt
+from dse.base.texts import counted
 from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.measured.rows import MeasuredRow
 

@@ -12,11 +12,9 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.files import read_text
 from dse.base.records import hints_of, without_none
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 
 _TRUE, _FALSE = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 _SEPARATORS = ",;\t"
@@ -303,3 +301,23 @@ def cell_value(place: str, name: str, text: str) -> object:
 
 def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+DATA = Path(__file__).parent / "data"
+FITTED = DATA / "published.csv"
+NEVER_FITTED = DATA / "report_only.csv"
+
+
+def published_rows() -> list[MeasuredRow]:
+    """Return all of them: those that constants are fitted to, then those that are only shown."""
+    return read_tables([FITTED, NEVER_FITTED])
+
+
+def fitted_rows() -> list[MeasuredRow]:
+    """Return those that the constants of the shipped accelerators are fitted to."""
+    return read_rows(FITTED)
+
+
+def never_fitted() -> set[str]:
+    """Return the ids of those that are only shown."""
+    return {row.id for row in read_rows(NEVER_FITTED)}

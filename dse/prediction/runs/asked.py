@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import Values, assignments, entries, number, one_of, whole
-from dse.base.texts import excerpt
 from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
@@ -64,8 +63,7 @@ _PAIR = ("stop_every", "stop_for")
 
 def asked_reliability(values: Values) -> Reliability:
     """Return the failure rates that are asked for."""
-    from dse.prediction.runs.rates import DOMAINS, parse_rate
-    from dse.prediction.runs.reliability import reliability_named
+    from dse.prediction.runs.reliability import DOMAINS, parse_rate, reliability_named
 
     named = reliability_named(values.get("reliability", "llama3"))
     if "domains" not in values:

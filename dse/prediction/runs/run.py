@@ -20,7 +20,7 @@ from dse.prediction.runs.power import Bounds, Facility
 from dse.prediction.runs.reliability import Reliability
 from dse.prediction.steps.native_inputs import step_cluster
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction
 
 _COMPUTE = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, make_dataclass
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.settings import key
+from dse.base.settings import check_choice, key
 from dse.prediction.runs.asked import RUN_KEYS, AskedRun, asked_run
 
 OBJECTIVES = ("step", "expected_time", "cost", "energy")
@@ -43,8 +43,6 @@ def check_objective(objective: str, run: AskedRun | None) -> None:
     Raises:
         InputError: there is no such objective, or its run, price or so is missing.
     """
-    from dse.base.settings import check_choice
-
     check_choice("objective", objective, OBJECTIVES)
     if objective != OBJECTIVES[0] and run is None:
         raise InputError(f"objective is {objective}, but no run is asked for: write run.tokens=15T as well")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,12 @@ from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.schedule import KINDS
+from dse.inputs.strategies.schedules.schedule import KINDS, Timetable
 from dse.native import _engine
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.native_inputs import framework_text, step_cluster, step_model
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.synthesized import lines_of
-
-if TYPE_CHECKING:
-    from dse.inputs.strategies.schedules.schedule import Timetable
 
 _COLUMNS = _engine.plan_columns()
 NUMBERS, TEXTS = _COLUMNS[: _engine.PLAN_NUMBERS], _COLUMNS[_engine.PLAN_NUMBERS :]
@@ -47,7 +44,7 @@ class Case(NamedTuple):
 class Columns:
     """Predictions of cases, in their order.
 
-    `parts_s` are cases x parts (`dse.prediction.steps.prediction.PARTS`), `memory_bytes` cases x categories
+    `parts_s` are cases x parts (`dse.prediction.steps.predict.PARTS`), `memory_bytes` cases x categories
     of the fullest stage, `reason_of` the number of the text in `reasons` that says why a plan cannot run; -1
     where it can.
     """

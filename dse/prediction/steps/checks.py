@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 from dse.inputs.strategies import AXES, StrategyAxis, strategy_values
 from dse.prediction.steps.plan import Plan
 

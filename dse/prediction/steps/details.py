@@ -17,7 +17,7 @@ from dse.prediction.steps.batch import plan_rows, step_predictor
 from dse.prediction.steps.checks import value_problem
 from dse.prediction.steps.native_inputs import step_cluster, step_model
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import PARTS
+from dse.prediction.steps.predict import PARTS
 
 
 @dataclass(frozen=True)

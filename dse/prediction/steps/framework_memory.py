@@ -36,7 +36,7 @@ class FrameworkMemory:
     core and all that is elementwise; the latter is never kept, as a compiler repeats it.
     `allocator_slack`: the share of its tensors that an allocator holds besides, where the framework's logs
     tell the memory that is reserved.
-    `margin`: how far predicted peaks are off (`dse.prediction.steps.verdicts`).
+    `margin`: how far predicted peaks are off (`dse.prediction.steps.predict`).
 
     Raises:
         InputError: a number is impossible.

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.files import conf_file, conf_names
 from dse.base.record_files import yaml_record
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.prediction.steps.framework_memory import FrameworkMemory
 
 MOST_LAUNCH_US = 1000.0

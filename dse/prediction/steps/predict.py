@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from dse.base.errors import InputError
 from dse.inputs.accelerators.accelerator import CALIBRATED_BY_USER, Accelerator
 from dse.inputs.accelerators.algorithms import BY_TIERS
 from dse.inputs.accelerators.cluster import Cluster
@@ -16,9 +18,9 @@ from dse.prediction.intervals.interval import Interval, interval_of
 from dse.prediction.intervals.kinds import kind_of
 from dse.prediction.steps.batch import Case, predict_columns
 from dse.prediction.steps.checks import value_problem
+from dse.prediction.steps.framework_memory import WIDEST_MARGIN
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import CATEGORIES, PARTS, Prediction
 
 flops_of_step = lru_cache(maxsize=256)(training_flops)
 
@@ -122,3 +124,73 @@ def fit_notes(accelerator: Accelerator, plan: Plan, interval: Interval | None) -
     if framework.calibration.startswith("starting value"):
         notes.append(f"the launch time of {framework.name} is a {framework.calibration}")
     return notes
+
+
+PARTS = (
+    "matrix_products",
+    "attention",
+    "memory_bound",
+    "launches",
+    "tp",
+    "cp",
+    "ep",
+    "pp_bubble",
+    "p2p",
+    "dp",
+    "optimizer",
+)
+CATEGORIES = ("weights", "gradients", "optimizer", "activations", "communication", "workspace", "reserve")
+"""The categories of memory, in their order."""
+PREDICTION_VERSION = 11
+"""Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`step_s` is the sum of `parts_s`; `peak_memory_bytes` that of `memory_bytes`, of the fullest stage.
+
+    `interval` says where unseen steps of this kind came out; None where nothing was measured.
+    """
+
+    step_s: float
+    parts_s: Mapping[str, float]
+    peak_memory_bytes: int
+    memory_bytes: Mapping[str, int]
+    bubble_share: float
+    model_flops: float
+    notes: tuple[str, ...] = ()
+    interval: Interval | None = None
+
+    @property
+    def range_s(self) -> tuple[float, float] | None:
+        """From when to when 80 % of steps of this kind end; None where nothing was measured."""
+        if self.interval is None:
+            return None
+        return self.step_s * self.interval.low, self.step_s * self.interval.high
+
+
+Verdict = Literal["fits", "may fit", "does not fit"]
+
+
+def verdict(peak_memory_bytes: float, capacity_bytes: float, margin: float) -> Verdict:
+    """Return whether a predicted peak fits, where predictions are off by up to `margin` times the peak.
+
+    >>> verdict(60e9, 80e9, 0.1), verdict(75e9, 80e9, 0.1), verdict(85e9, 80e9, 0.1), verdict(90e9, 80e9, 0.1)
+    ('fits', 'may fit', 'may fit', 'does not fit')
+    """
+    if peak_memory_bytes * (1 + margin) <= capacity_bytes:
+        return "fits"
+    return "may fit" if peak_memory_bytes <= most_that_may_fit(capacity_bytes, margin) else "does not fit"
+
+
+def most_that_may_fit(capacity_bytes: float, margin: float) -> float:
+    """Return the largest predicted peak that may fit."""
+    return capacity_bytes * (1 + margin)
+
+
+def margin_of(framework: str) -> float:
+    """Return the margin of predicted peaks of a framework; the widest where there is none of this name."""
+    try:
+        return framework_named(framework).memory.margin
+    except InputError:  # the study was made where this file is
+        return WIDEST_MARGIN

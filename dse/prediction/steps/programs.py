@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
-from dse.inputs.strategies.schedules.schedule import Message, Position
+from dse.inputs.strategies.schedules.schedule import (
+    BACKWARD,
+    FORWARD,
+    WEIGHT,
+    Message,
+    Operation,
+    Position,
+    operations,
+)
 from dse.prediction.steps.structure import Collective, Compute, StepStructure
 
 Tag = tuple[str, int, int]

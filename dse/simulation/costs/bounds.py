@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy, indivisible
 from dse.inputs.systems import SystemSpec
-from dse.inputs.systems.types import npu_speeds
+from dse.inputs.systems.fields import npu_speeds
 
 _EXACT = 2**53  # counts below are exact as doubles, and printed in full
 

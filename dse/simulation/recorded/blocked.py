@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import NDArray, np
 from dse.simulation.recorded.step import NodeKind, RecordedStep
 from dse.simulation.recorded.times import rank_index_of
 from dse.simulation.simulators.base import BlockedNode
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def blocked_nodes(

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.simulation.recorded.step import NodeKind, RecordedStep
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # The first rule that a name meets decides, so narrower classes come first.
 _RULES = (
@@ -88,8 +84,6 @@ def class_of_name(name: str) -> str:
 
 def classes_of(step: RecordedStep, nodes: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
     """Return the class of each node as a position in `CLASSES`; one more for communication."""
-    import numpy as np
-
     by_name = np.array([CLASSES.index(class_of_name(name)) for name in step.names], dtype=np.int64)
     devices = {lane.rank for lane in step.lanes if lane.is_device}
     launches = np.array([lane.rank in devices for lane in step.lanes], dtype=np.bool_)

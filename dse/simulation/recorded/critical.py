@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, _engine
 from dse.simulation.recorded.classes import class_name, classes_of
 from dse.simulation.recorded.replay import Replay
-from dse.simulation.recorded.step import NodeKind
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from dse.simulation.recorded.step import NodeKind, RecordedStep
+from dse.simulation.recorded.times import is_communication, times_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +49,6 @@ def critical_path(replay: Replay, rank: int | None = None) -> CriticalPath:
     Raises:
         InputError: the replay is a deadlock, or `rank` was not recorded.
     """
-    from dse.native import _engine
-
     step = replay.step
     if replay.blocked:
         raise InputError(f"a replay that never ends has no critical path: {replay.reason}")
@@ -115,3 +111,39 @@ def _sums(keys: NDArray[np.int64], times_ns: NDArray[np.int64]) -> dict[int, int
     sums = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.int64)
     np.add.at(sums, keys, times_ns)
     return {key: int(sums[key]) for key in np.unique(keys).tolist()}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Times of parts of a step, each at most its replay; -1 where that never ends.
+
+    `work_ns`: work and gaps, with communication that takes no time and waits for no rank.
+    `communication_ns`: communication in its order, with work and gaps that take no time.
+    `critical_path_ns`: the longest chain of work and communication, without the gaps.
+    """
+
+    work_ns: int
+    communication_ns: int
+    critical_path_ns: int
+
+
+def bounds_of(step: RecordedStep) -> Bounds:
+    """Return the bounds of a step.
+
+    Raises:
+        InputError: columns that do not fit each other.
+    """
+    communicates = is_communication(step)
+    no_gaps = np.zeros_like(step.gap_ns)
+    work = replace(
+        step,
+        duration_ns=np.where(communicates, 0, step.duration_ns),
+        waits=np.zeros_like(step.waits),
+    )
+    communication = replace(step, duration_ns=np.where(communicates, step.duration_ns, 0), gap_ns=no_gaps)
+    return Bounds(_end_ns(work), _end_ns(communication), _end_ns(replace(step, gap_ns=no_gaps)))
+
+
+def _end_ns(step: RecordedStep) -> int:
+    times = times_of(step)
+    return -1 if len(times.circle) else int(times.end_ns.max(initial=0))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from dse.base.lazy import NDArray
 from dse.simulation.recorded.step import Communication, NodeKind, RecordedStep
 from dse.simulation.recorded.times import is_communication, scaled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LatencyPer = Literal["communication", "step"]
 

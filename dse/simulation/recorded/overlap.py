@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray
 from dse.simulation.recorded.step import Lane, NodeKind, RecordedStep
 from dse.simulation.recorded.times import edges_of, is_communication, times_of, with_edges
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _Edges = tuple[list["NDArray[np.int64]"], list["NDArray[np.int64]"]]
 

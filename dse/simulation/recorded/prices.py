@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dse.base.errors import InputError, SimulationError
-from dse.base.trace_nodes import BOOL, COLLECTIVE_TYPES, COMPUTE, trace_node, trace_of
+from dse.base.trace_nodes import BOOL, COLLECTIVE_TYPES, COMPUTE, TraceNode, trace_node, trace_of
 from dse.inputs.systems import SystemSpec
 from dse.simulation.recorded.links import on_links
 from dse.simulation.recorded.step import Communication, NodeKind, RecordedStep
@@ -17,9 +16,6 @@ from dse.simulation.recorded.times import rank_of_node
 from dse.simulation.simulators.native import NativeSimulator
 from dse.simulation.workloads import workload_of
 from dse.simulation.workloads.nodes import collective_node, message_node
-
-if TYPE_CHECKING:
-    from dse.base.trace_nodes import TraceNode
 
 _GROUP = "1"
 _PRICED = frozenset({*COLLECTIVE_TYPES, "message"})

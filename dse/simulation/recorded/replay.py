@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from dse.base.lazy import NDArray, _engine
 from dse.simulation.recorded.blocked import blocked_nodes
 from dse.simulation.recorded.changes import Changes, changed
 from dse.simulation.recorded.step import RecordedStep
 from dse.simulation.recorded.times import rank_index_of, rank_of_node, times_of
 from dse.simulation.simulators.base import BlockedNode
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dse.native import _engine
-
 
 _MOST_ERROR = 0.10
 
@@ -90,8 +85,7 @@ class Replay:
         Of use for a step without changes.
         """
         measured = np.where(self.step.measured_ns > 0, self.step.measured_ns, np.nan)
-        difference: NDArray[np.float64] = self.rank_end_ns / measured - 1.0
-        return difference
+        return self.rank_end_ns / measured - 1.0
 
     @property
     def is_trusted(self) -> bool:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from dse.base.lazy import NDArray, np
 
 
 class NodeKind(IntEnum):

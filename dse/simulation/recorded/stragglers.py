@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray
 from dse.simulation.recorded.step import RecordedStep
 from dse.simulation.recorded.times import is_communication, rank_index_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Stragglers = Literal["recorded", "median", "fastest"]
 

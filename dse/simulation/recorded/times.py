@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dse.base.lazy import NDArray, _engine
 from dse.simulation.recorded.step import NodeKind, RecordedStep
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dse.native import _engine
 
 
 def times_of(step: RecordedStep) -> _engine.RecordedTimes:
@@ -22,8 +17,6 @@ def times_of(step: RecordedStep) -> _engine.RecordedTimes:
     Raises:
         InputError: columns that do not fit each other, or numbers out of their range.
     """
-    from dse.native import _engine
-
     return _engine.replay_recorded(
         np.ascontiguousarray(step.lane, dtype=np.int32),
         np.ascontiguousarray(step.duration_ns, dtype=np.int64),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import _engine
 from dse.collectives import LinkModel
 from dse.collectives.made import Recipe, Solved
 from dse.collectives.made import schedules_for as made_for
 from dse.collectives.search.replay import Replay
 from dse.collectives.search.times_by_size import Curve, curve
 from dse.inputs.networks import LinkGraph
-
-if TYPE_CHECKING:
-    from dse.native import _engine
 
 # As the congestion-aware simulation counts: 2^30 bytes, and links that are free when the bytes have entered.
 MODEL = LinkModel("gib", "bandwidth", "ps")
@@ -57,8 +54,6 @@ def schedules_for(collective: str, graph: LinkGraph, synthesizer: str | None = N
 
 @lru_cache(maxsize=_MOST_REMEMBERED)
 def _in_native_form(solved: tuple[Solved, ...]) -> Made:
-    from dse.native import _engine
-
     curves = tuple([curve(each.schedule) for each in solved])
     graph = solved[0].schedule.problem.graph
     sources, destinations = graph.sources.tolist(), graph.destinations.tolist()

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.base.cancellation import current_cancellation
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.base.records import alike
 from dse.inputs.strategies import TRACED, Strategy
 from dse.inputs.systems import Dimension, SystemSpec, read_graph, read_routes
 from dse.inputs.systems.validation import COLLECTIVES
 from dse.native import _engine
-from dse.simulation.simulators.algorithms import names_for_engine, uses_synthesis
 from dse.simulation.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulation.simulators.recording import Recording, recording_of
 from dse.simulation.simulators.settings import EngineMethod, SimulatorSettings
+from dse.simulation.simulators.synthesized import add_schedules, names_for_engine, uses_synthesis
 from dse.simulation.workloads import DEFAULT_REFERENCE, GeneratedWorkload, IssueOrder, Reference, Workload
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def make(settings: SimulatorSettings) -> Simulator:
@@ -133,8 +130,6 @@ def prepared_system(
             workload.native, dict(custom.prefixes), custom.of_nodes, custom.folder, current_cancellation()
         )
     if uses_synthesis(system):
-        from dse.simulation.simulators.synthesized import add_schedules
-
         add_schedules(config, system, workload.native)
     return config
 

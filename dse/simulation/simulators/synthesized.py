@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import _engine, np
 from dse.collectives.problem.reachability import reached
 from dse.inputs.networks import LinkGraph, LinkKind
-from dse.inputs.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec
+from dse.inputs.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec, algorithm_of, is_synthesized
 from dse.inputs.systems.links import link_graph
 from dse.inputs.systems.validation import COLLECTIVES
-from dse.simulation.simulators.algorithms import names_for_engine, synthesizer_of
 from dse.simulation.simulators.made_schedules import schedules_for
-
-if TYPE_CHECKING:
-    from dse.native import _engine
 
 
 @dataclass(frozen=True)
@@ -72,8 +68,6 @@ def _words(gaps: Sequence[float]) -> str:
 
 def needs(system: SystemSpec, workload: _engine.Workload) -> Iterator[Need]:
     """Give the collectives of a workload that a system wants synthesised, with their graphs."""
-    from dse.native import _engine
-
     used = [
         (collective, index, _engine.communicator_members(workload, index))
         for collective, index in _engine.collectives_of(workload)
@@ -124,8 +118,6 @@ def _over_dimensions(
 
 def _network_of(system: SystemSpec) -> LinkGraph:
     """The network with the faults that hold from the start; its nodes are the simulation's devices."""
-    import numpy as np
-
     graph = link_graph(system, None, "nodes")
     removed = np.zeros(len(graph), dtype=np.bool_)
     kind_of = graph.kind_of.copy()
@@ -165,8 +157,6 @@ def group_graph(network: LinkGraph, members: Sequence[int]) -> tuple[LinkGraph, 
 
 def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGraph:
     """The links among some devices, renumbered in their order."""
-    import numpy as np
-
     number = np.full(network.nodes, -1, dtype=np.int32)
     number[list(devices)] = np.arange(len(devices), dtype=np.int32)
     sources, destinations = number[network.sources], number[network.destinations]
@@ -186,3 +176,21 @@ def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGr
         cannot_copy,
         cannot_add,
     )
+
+
+def names_for_engine(names: Sequence[str], dimensions: int) -> list[str]:
+    """Return a list of algorithms as the engine reads it: `synthesized` alone is over all dimensions."""
+    plain = [algorithm_of(name)[0] for name in names]
+    if dimensions > 1 and plain == [PER_DIMENSION]:
+        return [OVER_ALL_NPUS]
+    return plain
+
+
+def synthesizer_of(names: Sequence[str]) -> str | None:
+    """Return the synthesizer that a list of algorithms names first, None if it leaves the choice."""
+    return next((chosen for _, chosen in map(algorithm_of, names) if chosen is not None), None)
+
+
+def uses_synthesis(system: SystemSpec) -> bool:
+    """Whether some collective of a system is synthesised."""
+    return any(any(map(is_synthesized, getattr(system.collectives, name))) for name in COLLECTIVES)

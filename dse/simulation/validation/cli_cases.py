@@ -10,10 +10,17 @@ from dse.base.programs import ProgramRunner, found_program, last_lines, private_
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.simulators.astrasim import write_inputs
-from dse.simulation.validation.cases import CRASHED, Case, Mismatch, Value
-from dse.simulation.validation.compare import as_printed, crashed, printed_size
+from dse.simulation.validation.compare import (
+    CRASHED,
+    Case,
+    Mismatch,
+    Value,
+    as_printed,
+    crashed,
+    printed_size,
+)
+from dse.simulation.validation.contents import read_log
 from dse.simulation.validation.folders import EXIT_CODE_OF_DEADLOCK, simulator_options
-from dse.simulation.validation.log import read_log
 from dse.simulation.workloads import DEFAULT_REFERENCE, Workload
 
 BINARIES = {"congestion_unaware": "astrasim-unaware", "congestion_aware": "astrasim-aware"}

@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.trace_nodes import COLLECTIVE, COLLECTIVE_TYPES, INT64, STRING
 from dse.inputs.systems import SystemSpec
 from dse.native import _engine
-from dse.simulation.validation.cases import Case, Expected
+from dse.simulation.validation.compare import Case, Expected
 from dse.simulation.validation.points import per_rank, system_of
 from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload, workload_of
 

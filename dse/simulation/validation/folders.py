@@ -10,8 +10,8 @@ from dse.base.errors import InputError
 from dse.base.plain_data import load_json_object
 from dse.inputs.systems import SystemSpec, read_system
 from dse.inputs.systems.validation import NETWORK_MODELS
-from dse.simulation.validation.cases import CRASHED, Case, Expected
-from dse.simulation.validation.log import crash_in_log, read_log
+from dse.simulation.validation.compare import CRASHED, Case, Expected
+from dse.simulation.validation.contents import crash_in_log, read_log
 from dse.simulation.validation.parts import Parts, groups_names, missing_of_case, parts_of
 from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload, read_groups, read_workload
 

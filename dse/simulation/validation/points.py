@@ -11,7 +11,7 @@ from dse.inputs.models import MODEL_DIMENSIONS, ModelSpec
 from dse.inputs.strategies import AXIS, TRACED, Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.inputs.systems.validation import NETWORK_MODELS
-from dse.simulation.validation.cases import Case, Expected
+from dse.simulation.validation.compare import Case, Expected
 from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload, generate
 
 _SYSTEM_KEYS = (

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.plain_data import json_data
+from dse.base.plain_data import json_data, load_json_object, read_yaml
 from dse.base.signals import putting_away
-from dse.simulation.validation.archives import unpack
-from dse.simulation.validation.cases import Case
 from dse.simulation.validation.collectives import collective_case
-from dse.simulation.validation.custom import custom_folders
+from dse.simulation.validation.compare import Case
+from dse.simulation.validation.contents import SYSTEM_PART
 from dse.simulation.validation.folders import folder_case, is_case_folder
-from dse.simulation.validation.parts import missing_of_case, present_of_case
+from dse.simulation.validation.parts import Files, missing_of_case, present_of_case
 from dse.simulation.validation.points import point_case
 
 _OF_A_CASE = ("system.json", "case.json", "*.et")
@@ -98,3 +99,61 @@ def _what_lacks(case: Path, folder: Path, shown: Path) -> str:
         f"{shown}: {place}{has}no {' and no '.join(missing_of_case(case))}; "
         "complete the case, or move it elsewhere"
     )
+
+
+_OF_NODES = "per-node-custom-implementation"
+
+
+def custom_folders(case: Path) -> set[Path]:
+    """Return the folders, without links, of the traces that the system of a case names by prefixes.
+
+    Files that cannot be read name none: whoever reads the case says what is wrong with them.
+    """
+    prefixes: list[Any] = []
+    try:
+        file = Files.of_folder(case).one(SYSTEM_PART)
+        system = {} if file is None else load_json_object(file)
+        for key, value in system.items():
+            if key.endswith("-implementation-custom") and isinstance(value, list):
+                prefixes += value
+        if isinstance(of_nodes := system.get(_OF_NODES), str):
+            prefixes += read_yaml(case / of_nodes).values()
+    except InputError:
+        pass
+    return {(case / prefix).parent.resolve() for prefix in prefixes if isinstance(prefix, str)}
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Put the files of a tar archive, links as copies of what they lead to inside of it, into `folder`.
+
+    `extractall(filter="data")` would do the same, but Python has it only from 3.10.12 and 3.11.4 on.
+
+    Raises:
+        InputError: it cannot be read, or a member leads outside or is no file, folder or link to a file.
+    """
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if not member.isdir():
+                    _write(archive, member, _inside(folder, member.name, path), path)
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise InputError(f"{path}: cannot be unpacked: {error}") from None
+
+
+def _inside(folder: Path, name: str, path: Path) -> Path:
+    place = Path(name)
+    if place.is_absolute() or ".." in place.parts:
+        raise InputError(f"{path}: {name} leads outside of the archive; pack its folder by a relative name")
+    return folder / place
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, path: Path) -> None:
+    try:
+        content = archive.extractfile(member)
+    except KeyError:
+        content = None
+    if content is None:
+        raise InputError(f"{path}: {member.name} is no file, folder or link to a file of the archive")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with content, target.open("wb") as file:
+        shutil.copyfileobj(content, file)

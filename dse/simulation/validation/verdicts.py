@@ -9,9 +9,8 @@ from typing import get_args
 
 from dse.base.errors import InputError
 from dse.simulation.simulators import NativeSimulator
-from dse.simulation.validation.cases import CRASHED, Case, Mismatch
 from dse.simulation.validation.cli_cases import check_standalone
-from dse.simulation.validation.compare import check
+from dse.simulation.validation.compare import CRASHED, Case, Mismatch, check
 from dse.simulation.workloads import Reference
 
 REFERENCES: tuple[Reference, ...] = get_args(Reference)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy, Strategy
 

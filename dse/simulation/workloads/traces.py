@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from dse.base.cancellation import current_cancellation
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import write_files
 from dse.base.plain_data import load_json_object
-from dse.base.texts import excerpt
 from dse.native import _engine
 from dse.simulation.workloads.references import DEFAULT_REFERENCE, Reference
 

@@ -10,13 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import conf_folder
 from dse.base.records import MisfitError, converted
 from dse.base.settings import MISSING
+from dse.base.settings.grammar import PlainWord
 from dse.base.settings.keywords import checked_overrides
-from dse.base.settings.plain_words import PlainWord
-from dse.base.texts import excerpt
 from dse.inputs.accelerators import FRAMEWORK, Accelerator
 from dse.inputs.models.huggingface import ModelFile
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES
@@ -27,9 +26,8 @@ from dse.studies.config.messages import one_line
 from dse.studies.config.overrides import choices_of, in_one_study, parsed_overrides
 from dse.studies.config.own_files import GROUPS, REFERENCE, add_choice, add_model, is_path, texts_of
 from dse.studies.config.plain import plain_values
-from dse.studies.config.schema import ConfigSchema
+from dse.studies.config.schema import ConfigSchema, refuse_unused
 from dse.studies.config.settings import Config, study_name, to_config
-from dse.studies.config.uses import refuse_unused
 from dse.studies.executors.settings import EXECUTORS
 from dse.studies.search.settings import SEARCHES
 from dse.studies.space.settings import framework_that_runs

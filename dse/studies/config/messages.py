@@ -11,9 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from dse.base.errors import excerpt, unknown
 from dse.base.plain_data import yaml_problem
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
 from dse.studies.config.own_files import is_own_file
 from dse.studies.config.schema import ConfigSchema
 

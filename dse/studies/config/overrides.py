@@ -7,10 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dse.base.errors import InputError
-from dse.base.settings.grammar import called, parsed
-from dse.base.settings.plain_words import PlainWord, plain_word
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
+from dse.base.settings.grammar import PlainWord, called, parsed, plain_word
 from dse.studies.config.own_files import GROUPS, REFERENCE
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file
 from dse.base.plain_data import yaml_data, yaml_problem
-from dse.base.texts import excerpt
 from dse.inputs.models.huggingface import ModelFile, read_model
 from dse.inputs.systems.fields import FILES_OF_DIMENSION
 

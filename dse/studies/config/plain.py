@@ -6,13 +6,15 @@ Whatever is not plain, or not right, is left to Hydra, which has the words for i
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dse.base.files import conf_folder, read_text
+from dse.base.lazy import yaml
+from dse.base.settings.grammar import plain_word
 from dse.base.settings.keys import plain_defaults
-from dse.base.settings.plain_words import plain_word
 from dse.studies.config.own_files import REFERENCE
 from dse.studies.config.schema import ConfigSchema
 
@@ -67,8 +69,6 @@ def _choice(group: str, name: str) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    import yaml
-
     try:
         found = yaml.load(read_text(path), _loader())
     except (yaml.YAMLError, ValueError):
@@ -79,9 +79,6 @@ def _read(path: Path) -> dict[str, Any] | None:
 @functools.cache
 def _loader() -> Any:
     """A loader of YAML for which 1e3 is a number, as it is for Hydra."""
-    import re
-
-    import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         pass

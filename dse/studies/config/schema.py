@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from dse.base.errors import InputError
 from dse.base.settings import group, key
+from dse.base.settings.grammar import PlainWord
 from dse.inputs.models.settings import ModelSchema
 from dse.inputs.strategies.settings import StrategySchema
 from dse.inputs.systems.settings import SystemSchema
@@ -14,6 +21,9 @@ from dse.simulation.workloads.settings import WorkloadSchema
 from dse.studies.executors.settings import ExecutorSchema
 from dse.studies.search.settings import SearchSchema
 from dse.studies.space.settings import SpaceSchema
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
 
 @dataclass
@@ -90,3 +100,87 @@ class ConfigSchema:
         instead="which needs no workers; leave it out, or write python -m dse.sweep",
     )
     simulator: SimulatorSchema = group(SimulatorSchema)
+
+
+_WORDS = {"int": "integer", "float": "number", "str": "text", "bool": "true or false", "NoneType": "null"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A key of the configuration."""
+
+    name: str
+    kind: str
+    meaning: str
+    astrasim: str
+    default: Any
+
+
+def entries(schema: type, prefix: str = "") -> Iterator[Entry]:
+    """Every key of a schema, those of groups and of entries of lists included."""
+    hints = typing.get_type_hints(schema)
+    for field in dataclasses.fields(schema):
+        hint = hints[field.name]
+        (inner,) = typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
+        name = f"{prefix}{field.name}"
+        if dataclasses.is_dataclass(inner):
+            assert isinstance(inner, type)
+            yield from entries(inner, f"{name}." if inner is hint else f"{name}.N.")
+            continue
+        factory = field.default_factory
+        default = field.default if factory is dataclasses.MISSING else factory()
+        meaning, astrasim = field.metadata["meaning"], field.metadata["astrasim"]
+        if not prefix and field.metadata["only"]:
+            meaning = f"{commands_text(field.metadata['only'].split())} only: {meaning}"
+        yield Entry(name, _kind(hint), meaning, astrasim, default)
+
+
+def commands_text(commands: Sequence[str]) -> str:
+    """Name commands, as "`dse sweep` and `dse explore`"."""
+    return " and ".join(f"`dse {command}`" for command in commands)
+
+
+def _kind(hint: Any) -> str:
+    arguments = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        return ", ".join(_kind(argument) for argument in arguments)
+    if typing.get_origin(hint) is list:
+        return f"list of {_kind(arguments[0])}".replace("list of integer", "list of integers")
+    if typing.get_origin(hint) is dict:
+        return "values by name" if arguments[1] is Any else "lists by name"
+    return _WORDS[hint.__name__]
+
+
+def refuse_unused(overrides: Sequence[Override | PlainWord], command: str) -> None:
+    """Refuse what the user overrides although the command does not use it; files of conf/ may set anything.
+
+    Raises:
+        InputError: names the override, the command, and what to write instead.
+    """
+    for override in overrides:
+        line = str(override.input_line)
+        only, instead = use_of(override.key_or_group)
+        if only and command not in only:
+            name, value = override.key_or_group.rpartition(".")[2], line.partition("=")[2]
+            if name == "strategy" or not value:  # a group of keys, or a key that is removed
+                name, value = "dp" if name == "strategy" else name, "…"
+            raise InputError(
+                f"{line} has no effect on dse {command}, {instead.format(name=name, value=value)}"
+            )
+
+
+def use_of(name: str) -> tuple[tuple[str, ...], str]:
+    """Return the commands that use a key or group (empty: all do), and what others say instead."""
+    only: tuple[str, ...] = ()
+    instead = ""
+    schema: Any = ConfigSchema
+    for part in name.split("."):
+        if not dataclasses.is_dataclass(schema):
+            break
+        found = next((field for field in dataclasses.fields(schema) if field.name == part), None)
+        if found is None:
+            break
+        only = tuple(found.metadata.get("only", "").split()) or only
+        instead = found.metadata.get("instead") or instead
+        schema = typing.get_type_hints(schema)[part]
+    return only, instead

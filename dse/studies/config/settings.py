@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from dse.base.errors import InputError
+from dse.base.lazy import yaml
 from dse.base.records import converted
 from dse.base.settings import check_choice
 from dse.base.units import parse_bytes
@@ -162,7 +163,7 @@ def to_config(
         memory_cap_bytes=memory_cap_bytes,
         recompute=tuple(values.recompute),
         workload=workload,
-        output_format=cast(Literal["table", "json"], values.format),
+        output_format=cast("Literal['table', 'json']", values.format),
         export=None if values.export is None else Path(values.export),
         models=tuple(_model(variant, workload) for variant in of_models),
         systems=systems,
@@ -181,3 +182,32 @@ def _model(values: ConfigSchema, workload: WorkloadSettings) -> ModelSpec:
     model = model_spec(values.model)
     check_model(workload, model)
     return model
+
+
+def resolved_yaml(config: Config) -> str:
+    """Return the whole configuration as YAML."""
+    return as_yaml(config.resolved)
+
+
+def as_yaml(values: Mapping[str, Any]) -> str:
+    """Return values as OmegaConf writes them: texts that a program may take for others stand in quotes."""
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text_node(dumper: Any, text: str) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _is_quoted(text) else None)
+
+    Dumper.add_representer(str, text_node)
+    return yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=Dumper)
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether a text looks like a number, or like yes or no in a letter."""
+    if text in ("y", "Y", "n", "N"):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -14,9 +14,8 @@ from dse.base.errors import Cancelled, SimulationTimeout
 from dse.base.machine import usable_cores
 from dse.studies.evaluator import Evaluator
 from dse.studies.executors.base import Executor
-from dse.studies.executors.chunks import ChunkSizer, Item, drawn
+from dse.studies.executors.chunks import ChunkSizer, Item, drawn, limit_s
 from dse.studies.executors.interrupts import noticed_interrupts
-from dse.studies.executors.limits import limit_s
 from dse.studies.executors.processes import Processes
 from dse.studies.executors.settings import ExecutorSettings
 from dse.studies.points.blocks import MOST_POINTS, PointBlock

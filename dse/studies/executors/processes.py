@@ -17,7 +17,7 @@ from typing import Any, Generic
 from dse.base import orphans
 from dse.base.errors import InputError
 from dse.studies.evaluator import Case, Evaluator
-from dse.studies.executors.limits import deadline, limit_s
+from dse.studies.executors.chunks import deadline, limit_s
 from dse.studies.store.row import Row
 
 _POLL_SECONDS = 0.1  # between looks at a pipe, so that a cancelled task ends soon

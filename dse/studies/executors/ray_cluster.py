@@ -14,11 +14,10 @@ from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors.base import Executor
 from dse.studies.executors.chunks import Chunk, ChunkSizer, Item, drawn
 from dse.studies.executors.interrupts import noticed_interrupts
-from dse.studies.executors.packs import Packs
 from dse.studies.executors.ray_session import ray_session
 from dse.studies.executors.ray_watch import RayWatch
 from dse.studies.executors.settings import ExecutorSettings
-from dse.studies.executors.worker import Work, evaluate_chunk
+from dse.studies.executors.worker import Packs, Work, evaluate_chunk
 from dse.studies.points.evaluator import PointEvaluator
 from dse.studies.points.inputs import engine_version
 from dse.studies.store.row import Row

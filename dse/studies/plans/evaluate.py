@@ -7,10 +7,10 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.planner.files.records import result_to_plain
-from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanResult
 from dse.planner.questions.subsets import Subset
 from dse.planner.search.automatic import solve
-from dse.planner.search.exclusions import UNPROVEN
+from dse.planner.search.planner import UNPROVEN
 from dse.studies.evaluator import Evaluator
 from dse.studies.plans.case import Case
 from dse.studies.plans.record import FAILED, NOTHING_FITS, OK, PLANS, PlanRow

@@ -7,11 +7,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.base.lazy import pa
 from dse.inputs.strategies import AXIS
 from dse.inputs.strategies.columns import Strategies
 from dse.native import _engine
@@ -19,9 +20,6 @@ from dse.studies.points.methods import Answers
 from dse.studies.points.point import KEY_AXES, DesignPoint, Scenario, key_text
 from dse.studies.store import POINTS
 from dse.studies.store.lookup import KEY_DIGITS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_POINTS = 2048
 """Of a block: some tens of milliseconds of predictions, so that little is lost where a sweep ends."""
@@ -98,8 +96,6 @@ class PointBlock:
 
     def table(self, answers: Answers) -> pa.Table:
         """Return the rows of the points."""
-        import pyarrow as pa
-
         on, count = self.scenario, len(self)
         given: dict[str, Any] = {
             "study": on.study,
@@ -127,8 +123,6 @@ class PointBlock:
 
     def _axis(self, field: pa.Field) -> Any:
         """Return the values of an axis, or the one that all points have."""
-        import pyarrow as pa
-
         values, codes = self.strategies.values[field.name], self.strategies.codes.get(field.name)
         if codes is None:
             return values[0]
@@ -137,8 +131,6 @@ class PointBlock:
         return pa.array(values, field.type).take(pa.array(codes.astype(np.int32)))
 
     def _key_array(self) -> pa.Array:
-        import pyarrow as pa
-
         ends = np.arange(len(self) + 1, dtype=np.int32) * KEY_DIGITS
         data = np.ascontiguousarray(self.digits)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(ends), pa.py_buffer(data))
@@ -146,8 +138,6 @@ class PointBlock:
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar[Any]:
     """Return a value of a column that all rows share."""
-    import pyarrow as pa
-
     if not pa.types.is_dictionary(kind):
         return pa.scalar(value, kind)
     return pa.DictionaryArray.from_arrays(pa.array([0], kind.index_type), pa.array([value]))[0]
@@ -178,7 +168,5 @@ def blocks_of(points: Iterable[DesignPoint]) -> Iterator[PointBlock]:
 
 def texts_array(texts: Sequence[object], numbers: NDArray[Any]) -> pa.Array:
     """Return for each number the text at this place; -1 is the last."""
-    import pyarrow as pa
-
     places = np.where(numbers < 0, len(texts) - 1, numbers).astype(np.int32)
     return pa.DictionaryArray.from_arrays(pa.array(places), pa.array(texts, pa.string()))

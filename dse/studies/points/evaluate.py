@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dse.base.errors import SimulationError, SimulationTimeout
+from dse.base.lazy import np, pa
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
 from dse.simulation.simulators import Recording
@@ -13,8 +14,6 @@ from dse.studies.points.point import DesignPoint, ScenarioInputs, scenario_of
 from dse.studies.store import POINTS, Status, StudyRow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dse.studies.points.blocks import PointBlock
 
 
@@ -73,9 +72,6 @@ def evaluate_block(block: PointBlock) -> pa.Table:
         SimulationTimeout: it takes longer than a point may.
         InputError: as `evaluate`.
     """
-    import numpy as np
-    import pyarrow as pa
-
     answers = block.scenario.method.answer_all(block)
     count = len(answers.reason_of)
     done = block if count == len(block) else block.take(slice(count))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dse.inputs.strategies import Strategy
 from dse.studies.evaluator import Evaluator
 from dse.studies.points.evaluate import evaluate, evaluate_block, failed_row
 from dse.studies.points.point import DesignPoint, Scenario
 from dse.studies.store.schema import POINTS, Status, StudyRow
 
 if TYPE_CHECKING:
-    from dse.inputs.strategies import Strategy
     from dse.simulation.simulators import Simulator
     from dse.simulation.workloads import WorkloadGenerator
     from dse.studies.points.blocks import PointBlock

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.base.errors import InputError, SimulationError
+from dse.inputs.systems import SystemSpec
+from dse.studies.points.methods.method import Point
 from dse.studies.points.methods.prediction import prediction_inputs
 
 if TYPE_CHECKING:
-    from dse.inputs.systems import SystemSpec
     from dse.simulation.workloads import Workload
-    from dse.studies.points.methods.method import Point
 
 MOST_NODES = 10_000_000
 """Nodes of all traces together, some 200 bytes each."""

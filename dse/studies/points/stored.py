@@ -13,7 +13,7 @@ from dse.inputs.accelerators import accelerator, accelerator_names
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.asked import AskedRun
-from dse.prediction.steps.prediction import PREDICTION_VERSION
+from dse.prediction.steps.predict import PREDICTION_VERSION
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points.inputs import model_of_json, result_version, system_of_json

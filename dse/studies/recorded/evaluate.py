@@ -9,8 +9,7 @@ from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.simulation.simulators import Outcome, RankMetrics
 from dse.simulation.workloads import Workload
 from dse.studies.evaluator import Evaluator
-from dse.studies.recorded.case import Case
-from dse.studies.recorded.record import (
+from dse.studies.recorded.case import (
     DEADLOCK,
     FAILED,
     OK,
@@ -18,6 +17,7 @@ from dse.studies.recorded.record import (
     RUNS,
     SIMULATED,
     TIMEOUT,
+    Case,
     RunRow,
 )
 from dse.studies.recorded.run import replay_of, simulated
@@ -84,8 +84,7 @@ def _wall_ns(metrics: RankMetrics | None) -> int:
 
 
 def _replayed(case: Case) -> RunRow:
-    from dse.simulation.recorded.bounds import bounds_of
-    from dse.simulation.recorded.critical import critical_path
+    from dse.simulation.recorded.critical import bounds_of, critical_path
     from dse.simulation.recorded.times import is_communication, rank_index_of
     from dse.simulation.recorded.trust import doubt_of_missing_ranks
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast, get_args
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.settings.checks import check_choice
-from dse.base.suggestions import did_you_mean
 from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import Simulator, SimulatorSettings, make_simulator

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from dse.base.errors import InputError
 from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec
-from dse.studies.recorded.case import Case
+from dse.studies.recorded.case import Case, RunRow
 from dse.studies.recorded.grid import cases
-from dse.studies.recorded.record import RunRow
 from dse.studies.recorded.traces import Traces, found_traces
 
 _ADVICE = "run dse simulate again, with the same study: then the new rows count"

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.base.tables import table
-from dse.base.texts import printable
+from dse.base.texts import printable, table
 from dse.base.units import format_bytes, format_duration_ns
 from dse.simulation.simulators import Outcome, RankMetrics
+from dse.studies.recorded.case import REPLAYED, SIMULATED, RunRow
 from dse.studies.recorded.keys import WHAT_IF_KEYS
-from dse.studies.recorded.record import REPLAYED, SIMULATED, RunRow
 
 if TYPE_CHECKING:
     from dse.simulation.recorded.replay import Replay

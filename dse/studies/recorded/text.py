@@ -9,8 +9,7 @@ from typing import Any
 from dse.base.texts import printable
 from dse.base.units import format_count
 from dse.simulation.simulators import Outcome
-from dse.studies.recorded.case import Case
-from dse.studies.recorded.record import RunRow
+from dse.studies.recorded.case import Case, RunRow
 from dse.studies.recorded.run import assumed, simulated
 from dse.studies.recorded.table import blocked_lines, classes_text, replay_text
 from dse.studies.recorded.traces import Traces

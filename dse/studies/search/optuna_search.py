@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from dse.base.errors import InputError
-from dse.studies.points import DesignPoint
+from dse.studies.points import DesignPoint, scenario_of
 from dse.studies.search.base import Points, Search, SearchInputs, coverage, none_feasible
 from dse.studies.search.feasibility import count_points, refuse_impossible_values
 from dse.studies.search.goals import Goals
@@ -73,7 +73,6 @@ class OptunaSearch(Search):
         Raises:
             InputError: a budget or objective cannot be parsed, or Optuna is missing.
         """
-        from dse.studies.points import scenario_of
         from dse.studies.search.config_view import goals_of, view_of
 
         goals, notes = goals_of(config)

@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.records import converted
-from dse.base.suggestions import did_you_mean
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXIS, STRATEGY_FIELDS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import DERIVED
-from dse.inputs.systems.types import FOLLOWING
+from dse.inputs.systems.fields import FOLLOWING
 from dse.studies.space.fields import Path, field_type, replace_fields
 
 Axis = tuple[str, tuple[object, ...]]

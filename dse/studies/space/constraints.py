@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.expressions import Expression
+from dse.base.lazy import NDArray, np
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import DEGREES, OPTIONS, Strategy
 from dse.inputs.systems import SystemSpec
@@ -15,9 +16,6 @@ from dse.studies.space.degrees import Axes, degree_combinations, is_open
 from dse.studies.space.names import TEXTS, FieldNames, Reader, explain, reader, strategy_field
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from dse.inputs.strategies.columns import Strategies
 
 _KEPT_LISTS = 64
@@ -158,8 +156,6 @@ def launched(strategies: Strategies, model: ModelSpec, framework: str) -> tuple[
 
 def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Sequence[Any]]) -> Strategies:
     """Return strategies with these degrees and single values of the other axes."""
-    import numpy as np
-
     from dse.inputs.strategies.columns import Strategies
 
     values, codes = dict(others), {}
@@ -172,8 +168,6 @@ def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Se
 
 def _holding(expression: Expression, strategies: Strategies, values: dict[str, Any]) -> NDArray[np.bool_]:
     """Return for which strategies a constraint holds: it is asked once for each combination that it sees."""
-    import numpy as np
-
     fields = {name: field for name in expression.names_used if (field := strategy_field(name))}
     firsts, kinds = strategies.kinds(list(fields.values()))
     held = []

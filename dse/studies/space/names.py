@@ -6,8 +6,7 @@ import functools
 import typing
 from collections.abc import Callable, Collection, Iterator
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
 from dse.inputs.models import MODEL_DIMENSIONS, ModelSpec
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, StrategyAxis
 from dse.inputs.systems import SystemSpec

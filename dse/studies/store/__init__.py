@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dse.studies.store.columns import column, stored_columns
-from dse.studies.store.conditions import RowExpression
+from dse.studies.store.columns import RowExpression, column, stored_columns
 from dse.studies.store.records import RecordType
 from dse.studies.store.schema import (
     POINTS,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.errors import InputError, did_you_mean
+from dse.base.expressions import ColumnExpression
+from dse.base.lazy import pa
 from dse.inputs.systems.values import shown
 from dse.studies.store.schema import study_schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SPEC_OF_PREFIX = {"model": "model_spec", "system": "system_spec", "options": "options"}
 
@@ -32,8 +30,6 @@ def column(table: pa.Table, name: str) -> pa.ChunkedArray:
     Raises:
         InputError: no row has such a field, or its values are no numbers, texts or flags of one type.
     """
-    import pyarrow as pa
-
     if _stored(name) == name:
         is_text = study_schema().field(name).type == pa.string()
         return table[name].cast(pa.string()) if is_text else table[name]
@@ -53,8 +49,6 @@ def grouping_column(table: pa.Table, name: str) -> pa.ChunkedArray:
     Raises:
         InputError: no row has such a field.
     """
-    import pyarrow as pa
-
     if _stored(name) == name:
         return table[name]
     found = _values(table, name)
@@ -81,8 +75,6 @@ def _values(table: pa.Table, name: str) -> list[Any]:
 
 def _spread(table: pa.Table, name: str, values: pa.Array) -> pa.ChunkedArray:
     """The value of each row, from those of the texts of the dictionary."""
-    import pyarrow as pa
-
     specs = table[_stored(name)].unify_dictionaries()
     return pa.chunked_array([values.take(chunk.indices) for chunk in specs.chunks], values.type)
 
@@ -109,3 +101,15 @@ def _field(value: Any, path: list[str]) -> Any:
         else:
             return None
     return value
+
+
+class RowExpression(ColumnExpression):
+    """An expression over columns of a study and dotted fields of its models and systems."""
+
+    def __init__(self, text: str, key: str) -> None:
+        """Parse the text; `key` is how messages call it, such as `where`.
+
+        Raises:
+            InputError: anything outside the language.
+        """
+        super().__init__(text, key, column)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
-
-if TYPE_CHECKING:
-    from dse.studies.store.row import Row
-    from dse.studies.store.store import StudyStore
+from dse.base.lazy import pc
+from dse.studies.store.row import Row
+from dse.studies.store.store import StudyStore
 
 KEY_DIGITS = 32
 """Hexadecimal digits of a key: 128 bits, so that 10^9 points collide with a probability of about 10^-21."""
@@ -35,8 +33,6 @@ def row_of_key(store: StudyStore[Row], key: str) -> Row:
 
 
 def _row_of_prefix(store: StudyStore[Row], key: str, prefix: str) -> Row:
-    import pyarrow.compute as pc
-
     name = store.record.key
     snapshot = store.snapshot((name,))
     all_keys = snapshot.table[name]

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dse.base.lazy import NDArray, np, pa, pc
 from dse.studies.store.records import RecordType
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 _MOST = 2**62  # combinations of columns that are one number
 
 
 def sorted_rows(record: RecordType[Any], table: pa.Table) -> pa.Table:
     """Return the rows of a table in the order of their type, nulls last."""
-    import numpy as np
-    import pyarrow as pa
-
     order = row_order(table, record.order)
     return table if np.array_equal(order, np.arange(len(order))) else table.take(pa.array(order))
 
 
 def row_order(table: pa.Table, names: Sequence[str]) -> NDArray[np.intp]:
     """Return the places of the rows of a table, ascending by some columns, nulls last; equal rows stay."""
-    import numpy as np
-
     keys: list[NDArray[np.int64]] = []
     size = _MOST
     order, differ = np.arange(table.num_rows), table.num_rows < 2
@@ -49,8 +40,6 @@ def row_order(table: pa.Table, names: Sequence[str]) -> NDArray[np.intp]:
 
 def _order(keys: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], bool]:
     """Return the order of rows, and whether they all differ."""
-    import numpy as np
-
     order = np.lexsort(keys[::-1])
     equal = np.ones(max(len(order) - 1, 0), bool)
     for ranks in keys:
@@ -60,10 +49,6 @@ def _order(keys: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], bool]:
 
 def _ranks(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
     """Return for each row a number that sorts like its value, and how many there may be."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):

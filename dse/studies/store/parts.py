@@ -9,17 +9,14 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from dse.base.errors import InputError
 from dse.base.files import write_atomically
+from dse.base.lazy import pa, pq
 from dse.studies.store.integrity import check_is_file, replaced_parts
 from dse.studies.store.records import Column, RecordType
 from dse.studies.store.schema import POINTS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 PART_NAME = re.compile(r"part-[0-9a-f]{32}\.parquet")
 ROW_GROUP_ROWS = 16_384  # what is read to get at one row
@@ -74,9 +71,6 @@ def write_part(folder: Path, record: AnyRecord, table: pa.Table, replaces: Colle
     Raises:
         InputError: the folder cannot be written, or the disk is full; nothing of the part is left.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     schema = record.schema
     table = table.select(schema.names).cast(schema).unify_dictionaries()
     sink = pa.BufferOutputStream()
@@ -96,9 +90,6 @@ def write_part(folder: Path, record: AnyRecord, table: pa.Table, replaces: Colle
 
 def record_name(folder: Path) -> str:
     """Return the name of the type of records in a study; empty where none can be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         parts = [path for name in part_names(folder) if (path := folder / name).is_file()]
         return _record_in(pq.read_metadata(parts[0]).metadata or {}) if parts else ""
@@ -117,8 +108,6 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
         FileNotFoundError: the part is gone.
         InputError: it is corrupt or no file, not ours, of another type, or written by a newer version.
     """
-    import pyarrow.parquet as pq
-
     check_is_file(path)
     with reading_part(path):
         metadata = pq.read_metadata(path)
@@ -149,9 +138,6 @@ def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Tabl
     Raises:
         FileNotFoundError, InputError: as `read_footer`.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     present = part.columns
     coded = [name for name in schema.names if pa.types.is_dictionary(schema.field(name).type)]
     with (
@@ -173,9 +159,6 @@ def read_rows_at(part: PartFooter, record: AnyRecord, positions: Sequence[int]) 
     Raises:
         FileNotFoundError, InputError: as `read_footer`.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     schema = record.schema
     tables, first = [], 0
     with (
@@ -200,8 +183,6 @@ def _checked(table: pa.Table, record: AnyRecord, schema: pa.Schema, part: PartFo
 
 def _completed(table: pa.Table, record: AnyRecord, schema: pa.Schema, part: PartFooter) -> pa.Table:
     """The columns of `schema`; those that the part's version did not have yet hold their fill value."""
-    import pyarrow as pa
-
     for wanted in schema:
         column = record.columns[wanted.name]
         if part.lacks(wanted.name, column):
@@ -213,8 +194,6 @@ def _completed(table: pa.Table, record: AnyRecord, schema: pa.Schema, part: Part
 @contextlib.contextmanager
 def reading_part(path: Path) -> Iterator[None]:
     """Turn what pyarrow raises over a damaged file into an InputError that names it and the way out."""
-    import pyarrow as pa
-
     try:
         yield
     except FileNotFoundError:

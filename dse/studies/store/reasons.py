@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from dse.base.lazy import pa, pc
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -31,8 +30,6 @@ def kind_of(reason: str) -> str:
 
 def reasons_of(table: pa.Table) -> list[Reason]:
     """Return the reasons of a table with `status` and `reason`, the most frequent first."""
-    import pyarrow.compute as pc
-
     bad = table.select(["status", "reason"]).filter(pc.not_equal(table["status"], "ok"))
     texts = bad.group_by(["status", "reason"], use_threads=False).aggregate([([], "count_all")])
     kinds: dict[tuple[str, str], Counter[str]] = {}

@@ -6,12 +6,10 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
+from dse.base.lazy import pa, pc
 from dse.base.texts import shared_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Row = TypeVar("Row")
 
@@ -40,8 +38,6 @@ class Column(NamedTuple):
         Raises:
             ValueError: names the column and the value.
         """
-        import pyarrow.compute as pc
-
         if self.least is not None:
             lowest = pc.min(values).as_py()
             if lowest is not None and not lowest >= self.least:
@@ -65,9 +61,6 @@ class Column(NamedTuple):
 
 def _texts(values: pa.ChunkedArray) -> dict[str, None]:
     """The texts of a column; where it has fewer codes than rows, all of its dictionaries."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     coded = pa.types.is_dictionary(values.type)
     parts = [chunk.dictionary for chunk in values.chunks] if coded else []
     if not coded or sum(map(len, parts)) > len(values):
@@ -145,8 +138,6 @@ class RecordType(Generic[Row]):
     @functools.cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema: fields have their `description` and `unit`, the whole its `schema_version`."""
-        import pyarrow as pa
-
         fields = []
         for name, column in self.columns.items():
             repeated = column.arrow_type == "dictionary"
@@ -159,8 +150,6 @@ class RecordType(Generic[Row]):
 
     def coded_schema(self, names: Sequence[str]) -> pa.Schema:
         """The fields of some columns, texts as dictionaries as in parts: a tenth of time and memory."""
-        import pyarrow as pa
-
         fields = []
         for field in map(self.schema.field, names):
             is_text = pa.types.is_string(field.type) and field.name != self.key
@@ -169,8 +158,6 @@ class RecordType(Generic[Row]):
 
     def table(self, rows: pa.Table | Iterable[Row]) -> pa.Table:
         """`rows` as an Arrow table of the schema; a table is returned as it is."""
-        import pyarrow as pa
-
         if isinstance(rows, pa.Table):
             return rows
         rows = list(rows)
@@ -203,8 +190,6 @@ class RecordType(Generic[Row]):
         Raises:
             ValueError, ArrowException: names the column and the value.
         """
-        import pyarrow as pa
-
         if value is None and not self._may_be_null(name):
             raise ValueError(f"{name} is null")
         field = self.schema.field(name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dse.studies.store.schema import StudyRow
+
 if TYPE_CHECKING:
     import typing_extensions
-
-    from dse.studies.store.schema import StudyRow
 
     Row = typing_extensions.TypeVar("Row", default=StudyRow)
 else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
+from dse.base.lazy import pa
 from dse.base.settings import check_type
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, StrategyFields
 from dse.studies.store.records import (
@@ -23,9 +24,6 @@ from dse.studies.store.records import (
     text,
     time_ns,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Status = Literal["ok", "infeasible", "deadlock", "failed", "timeout"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -1,20 +1,18 @@
-"""Some columns of a study at one moment, every record once; whole rows are read when they are asked for."""
+"""Some columns of a study at one moment, every record once; whole rows are read when they are asked for.
+
+Columns with one value in all rows: the footers of parts tell it, so that no row of them is decoded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
-from dse.studies.store.parts import PartFooter, read_part, read_rows_at
+from dse.base.lazy import NDArray, np, pa, pc
+from dse.studies.store.parts import PartFooter, read_part, read_rows_at, reading_part
 from dse.studies.store.records import RecordType
 from dse.studies.store.row import Row
-from dse.studies.store.uniform import uniform_columns, uniform_values
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 POSITION = "position"
 """A column of snapshots: the row, counted through all parts."""
@@ -60,8 +58,6 @@ def read_snapshot(
     Raises:
         FileNotFoundError, InputError: as `read_part`.
     """
-    import pyarrow as pa
-
     asked = list(dict.fromkeys(columns))
     looked_up = [name for name in asked if name != record.key] if trusts_footers else []
     uniform = uniform_values(record, parts, looked_up)
@@ -99,8 +95,6 @@ def _without_keys(
 
 def _tables(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]) -> Iterator[pa.Table]:
     """Read part after part, with the memory given back that a sweep before may have left to the pool."""
-    import pyarrow as pa
-
     schema = record.coded_schema(names)
     pa.default_memory_pool().release_unused()
     for part in parts:
@@ -108,9 +102,6 @@ def _tables(record: RecordType[Any], parts: Sequence[PartFooter], names: Sequenc
 
 
 def _with_positions(tables: Sequence[pa.Table]) -> pa.Table:
-    import numpy as np
-    import pyarrow as pa
-
     table = pa.concat_tables(tables).unify_dictionaries()
     return table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
 
@@ -122,10 +113,6 @@ def _identity(record: RecordType[Any]) -> tuple[str, ...]:
 
 def without_duplicates(record: RecordType[Any], table: pa.Table) -> pa.Table:
     """One row for each key, rather one that ended by itself; rows without a key (schema version 1) stay."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     keys = table[record.key]
     count = table.num_rows
     if _differ([_hashes(keys)]) or pc.count_distinct(keys).as_py() == count - keys.null_count:
@@ -147,8 +134,6 @@ def _differ(hashes: Sequence[NDArray[np.uint64] | None]) -> bool:
 
     True is certain, for equal keys have equal hashes. False is not: hashes may collide, and be None.
     """
-    import numpy as np
-
     known = [some for some in hashes if some is not None]
     if len(known) < len(hashes):
         return False
@@ -158,8 +143,6 @@ def _differ(hashes: Sequence[NDArray[np.uint64] | None]) -> bool:
 
 def _hashes(keys: pa.ChunkedArray) -> NDArray[np.uint64] | None:
     """A 64-bit hash of each key; None where some are null or of another length."""
-    import numpy as np
-
     size, word_bytes, multiplier = 32, 8, np.uint64(0x9E3779B97F4A7C15)
     found = [np.zeros(0, np.uint64)]
     for chunk in keys.chunks:
@@ -175,3 +158,76 @@ def _hashes(keys: pa.ChunkedArray) -> NDArray[np.uint64] | None:
             first = first * multiplier + word
         found.append(first)
     return np.concatenate(found)
+
+
+def uniform_values(
+    record: RecordType[Any], parts: Sequence[PartFooter], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the value of each column that has the same one in all rows of the parts.
+
+    Statistics of doubles leave out values that are no numbers, so that columns of doubles are not looked at.
+
+    Raises:
+        InputError: a part is corrupt.
+    """
+    found: dict[str, Any] | None = None
+    left = [name for name in names if record.columns[name].arrow_type != "double"]
+    for part in (part for part in parts if part.rows):
+        with reading_part(part.path):
+            own = _values(record, part, left)
+            found = own if found is None else {name: own[name] for name in own if own[name] == found[name]}
+            for name, value in found.items() if found is own else ():
+                record.check_value(name, value)
+        left = list(found)
+    return found or {}
+
+
+def uniform_columns(schema: pa.Schema, values: dict[str, Any], count: int) -> dict[str, pa.Array]:
+    """Return `count` rows of each column of `values`; columns that are alike share their memory."""
+    made: dict[tuple[pa.DataType, Any], pa.Array] = {}
+    first = pa.repeat(pa.scalar(0, pa.int32()), count)
+    found = {}
+    for name, value in values.items():
+        kind = schema.field(name).type
+        if (kind, value) not in made:
+            if value is None:
+                array = pa.nulls(count, kind)
+            elif pa.types.is_dictionary(kind):
+                array = pa.DictionaryArray.from_arrays(first, pa.array([value], kind.value_type))
+            else:
+                array = pa.repeat(pa.scalar(value, kind), count)
+            made[kind, value] = array
+        found[name] = made[kind, value]
+    return found
+
+
+def _values(record: RecordType[Any], part: PartFooter, names: Sequence[str]) -> dict[str, Any]:
+    """The same of one part, which has rows."""
+    columns = [(name, record.columns[name]) for name in names]
+    found = {name: column.fill for name, column in columns if part.lacks(name, column)}
+    places = {name: place for place, name in enumerate(part.metadata.schema.names)}
+    left = [(name, places[name]) for name in names if name in places]
+    for number in range(part.metadata.num_row_groups):
+        group = part.metadata.row_group(number)
+        same = []
+        for name, place in left:
+            chunk = group.column(place)
+            value = _value(chunk.statistics, chunk.num_values)
+            if value is not None and found.setdefault(name, value[0]) == value[0]:
+                same.append((name, place))
+            else:
+                found.pop(name, None)
+        left = same
+    return found
+
+
+def _value(statistics: Any, count: int) -> tuple[Any] | None:
+    """The one value of a column of a row group, None among them, in a tuple; None if it has several."""
+    if statistics is None or not statistics.has_null_count:
+        return None
+    if statistics.null_count == count:
+        return (None,)
+    if statistics.null_count or not statistics.has_min_max:
+        return None
+    least = statistics.min
+    return (least,) if least == statistics.max else None

@@ -7,10 +7,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from dse.base.errors import InputError
 from dse.base.files import make_folder, sync_folder, write_atomically, writing_to
+from dse.base.lazy import pa, pc, pd
 from dse.base.settings.checks import check_type, checked_folder
 from dse.studies.store.integrity import check_replacements
 from dse.studies.store.named_folder import NamedFolder
@@ -20,10 +21,6 @@ from dse.studies.store.records import RecordType
 from dse.studies.store.row import Row
 from dse.studies.store.schema import POINTS, StudyRow
 from dse.studies.store.snapshot import Snapshot, read_snapshot, without_duplicates
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 _Result = TypeVar("_Result")
 _Other = TypeVar("_Other")
@@ -166,9 +163,6 @@ class StudyStore(Generic[Row]):
         status = self.record.status if without else None
         table = self.read_table([self.record.key, *([] if status is None else [status])])
         if status is not None:
-            import pyarrow as pa
-            import pyarrow.compute as pc
-
             table = table.filter(pc.invert(pc.is_in(table[status], value_set=pa.array(without))))
         return set(table[self.record.key].to_pylist())
 
@@ -266,8 +260,6 @@ class StudyStore(Generic[Row]):
         self._remove(stale)
 
     def _merge(self, parts: list[PartFooter]) -> None:
-        import pyarrow as pa
-
         schema = self.record.coded_schema(self.record.schema.names)
         try:
             tables = [read_part(part, self.record, schema) for part in parts]

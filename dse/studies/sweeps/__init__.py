@@ -2,9 +2,9 @@
 
 from dse.studies.sweeps.dry_run import dry_run
 from dse.studies.sweeps.plan import design_points, estimated, survey
-from dse.studies.sweeps.progress import Progress
 from dse.studies.sweeps.provenance import provenance, sweep_name
 from dse.studies.sweeps.session import Session
+from dse.studies.sweeps.study_run import Progress
 from dse.studies.sweeps.writer import StudyWriter
 
 __all__ = [

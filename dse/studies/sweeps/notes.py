@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dse.studies.config import Config
+from dse.studies.config import Config
 
 _SHOWN_DEGREES = 6
 

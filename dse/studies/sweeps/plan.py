@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dse.inputs.strategies.columns import Strategies
+from dse.studies.config import Config
 from dse.studies.points import DesignPoint, scenario_of
 from dse.studies.points.blocks import PointBlock, SpacePoints, blocks_of
 from dse.studies.store.history import KEY_BYTES
 from dse.studies.sweeps.estimate import BUDGET_S, PROBES, Estimate, Kind, estimate, measured
-
-if TYPE_CHECKING:
-    from dse.studies.config import Config
 
 _KEPT_BYTES = 128 << 20
 _SCENARIO_BYTES, _POINT_BYTES = 16 << 10, 64  # with specs as texts; codes of axes, and the key

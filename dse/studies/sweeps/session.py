@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from dse.base.lazy import pa
 from dse.base.machine import usable_cores
 from dse.studies.config import Config, resolved_yaml
 from dse.studies.executors import Executor, make_executor
@@ -16,9 +16,6 @@ from dse.studies.sweeps.notes import missing_degrees
 from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
 from dse.studies.sweeps.provenance import sweep_name
 from dse.studies.sweeps.study_run import MakeCounter, StudyRun, opened_study
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,6 @@ class Session:
             replace(run, points=samples).record(sweep_name())  # later answers have the cap of this one
         if result.warning:
             self.say(f"note: {result.warning}")
-        import pyarrow as pa
-
         points, keys = len(result.keys), None
         if store.count() > points:
             # Texts of Python would take twice the memory while the answer is read.

@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from dse.base.errors import InputError
+from dse.base.lazy import pa
 from dse.studies.store import StudyStore
 from dse.studies.store.order import sorted_rows
 from dse.studies.store.row import Row, row_count
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 1.0
 WRITING_SHARE = 0.05
@@ -103,8 +101,6 @@ class StudyWriter(Generic[Row]):
             self._changed.notify_all()
         if not count:
             return
-        import pyarrow as pa
-
         began = time.monotonic()
         record = self._store.record
         table = pa.concat_tables([*tables, *([record.table(rows)] if rows else [])])

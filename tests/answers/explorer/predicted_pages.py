@@ -11,7 +11,7 @@ from chromium import Chromium
 
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
 from dse.inputs.strategies.columns import Strategies
-from dse.prediction.steps.prediction import CATEGORIES, PARTS
+from dse.prediction.steps.predict import CATEGORIES, PARTS
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, scenario_of
 from dse.studies.points.blocks import PointBlock

@@ -15,8 +15,7 @@ from page_programs import needs_engine
 
 import dse.answers.explorer.page
 from dse.answers.explorer import render_page
-from dse.answers.explorer.engine_file import engine_bytes
-from dse.answers.explorer.page import LIBRARIES, PAGE, script
+from dse.answers.explorer.page import LIBRARIES, PAGE, engine_bytes, script
 
 LIMIT_BYTES = 1_500_000
 

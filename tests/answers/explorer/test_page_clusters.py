@@ -8,7 +8,7 @@ from typing import Any
 
 from page_programs import needs_node, run_beside
 
-from dse.answers.explorer.page_rules import clustered
+from dse.answers.explorer.page import clustered
 from dse.answers.explorer.predicted_data import cluster_data
 from dse.base.errors import InputError
 from dse.inputs.systems.settings import systems_of_conf

@@ -11,8 +11,7 @@ from engine_points import Group, expected, scenario_json, strategies_json
 from page_programs import NODE, loading, needs_engine, needs_node
 
 from dse import __version__
-from dse.answers.explorer.engine_file import engine_file
-from dse.answers.explorer.page import script
+from dse.answers.explorer.page import engine_file, script
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec

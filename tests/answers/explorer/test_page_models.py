@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from page_programs import needs_node, run_beside
 
-from dse.answers.explorer.page_rules import configured, predictable
+from dse.answers.explorer.page import configured, predictable
 from dse.base.errors import InputError
 from dse.base.plain_data import json_data
 from dse.inputs.models.families import FAMILIES, LACKING

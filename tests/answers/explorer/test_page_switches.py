@@ -7,7 +7,7 @@ from asking import Asking
 from page_programs import needs_engine, needs_node
 from tiny_points import LLAMA4, TINY, candidates
 
-from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import engine_file
 from dse.answers.whatif import (
     Candidates,
     cap_switches,

@@ -15,7 +15,7 @@ from chromium import Chromium
 from pages import assert_quiet, made_page, needs_live_page
 from predicted_pages import found, require_equal, rows_of, set_changes, settled, strategies_of
 
-from dse.prediction.steps.verdicts import margin_of, verdict
+from dse.prediction.steps.predict import margin_of, verdict
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, evaluate, point_of, scenario_of
 from tests.inputs.models.hub_configurations import MODELS

@@ -23,7 +23,7 @@ from page_programs import NODE, loading, needs_engine, needs_node
 from small_points import small_scenarios
 
 from dse import __version__
-from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import engine_file
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec

@@ -14,7 +14,7 @@ from study_rows import ROW, failed_row, row
 from dse.answers import select
 from dse.answers.reports import report_data
 from dse.answers.reports.page import render_page
-from dse.answers.reports.points import POINT_FIELDS
+from dse.answers.reports.ranked import POINT_FIELDS
 from dse.inputs.strategies import Strategy
 from dse.studies.config import compose_config
 from dse.studies.points import evaluate

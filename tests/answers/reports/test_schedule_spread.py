@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dse.collectives.page.spread import spread_plot
+from dse.collectives.page.page import spread_plot
 from dse.collectives.robust.summary import PERCENTS
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from dse.answers.timelines.plan import plan_timeline
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet
 from dse.planner.questions.simulation import simulate
 
 TYPES = ("A100", "V100")

@@ -295,8 +295,7 @@ def test_micro_batches_of_a_large_batch_are_its_divisors() -> None:
     from dataclasses import replace
 
     from dse.planner.problem.cluster import MixedCluster
-    from dse.planner.problem.problem import PlanProblem
-    from dse.planner.problem.profiles import ProfileKey, ProfileSet
+    from dse.planner.problem.problem import PlanProblem, ProfileKey, ProfileSet
     from dse.planner.search.space import micro_batches
 
     problem = PlanProblem(MixedCluster((), {}), ProfileSet({}, ProfileKey("A", 1, 1), ()), (), gbs=12)

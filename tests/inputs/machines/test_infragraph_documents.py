@@ -21,8 +21,7 @@ from dse.inputs.machines import Given, Machine, read_machine
 from dse.inputs.machines.graphs import machine_graph
 from dse.inputs.machines.infragraph import infragraph_data, infragraph_text, infrastructure_of
 from dse.inputs.machines.infragraph_parts import infragraph_machine
-from dse.inputs.machines.infragraph_written import infragraph_of
-from dse.inputs.machines.written import written_files
+from dse.inputs.machines.written import infragraph_of, written_files
 
 NEEDED = "InfraGraph's package judges these: make arbiters"
 

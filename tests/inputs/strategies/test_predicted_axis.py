@@ -17,7 +17,7 @@ CHANGES = {
     "prediction/steps/predicted_strategies.py": {
         "from dse.prediction.steps.predict import Figures, notes_of\n": (
             "from dse.prediction.steps.predict import Figures, notes_of\n"
-            "from dse.prediction.steps.prediction import PARTS\n"
+            "from dse.prediction.steps.predict import PARTS\n"
         ),
         "        found.parts_s[runs],\n": (
             '        found.parts_s[runs] + np.outer(ran.column("pause"), '

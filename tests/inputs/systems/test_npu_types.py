@@ -11,7 +11,7 @@ from dse.answers.whatif.parameters import parameters_of
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Derating, Dimension, NpuType, SystemSpec, write_system
-from dse.inputs.systems.types import npu_speeds
+from dse.inputs.systems.fields import npu_speeds
 from dse.simulation.costs.bounds import lower_bound
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import generate

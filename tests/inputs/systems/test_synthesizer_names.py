@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dse.collectives.search.synthesizers.registry import SYNTHESIZERS as REGISTRY
-from dse.inputs.systems.algorithms import SYNTHESIZERS
+from dse.inputs.systems.fields import SYNTHESIZERS
 
 FOLLOW_A_CLOCK = {"auto", "exact"}
 HAVE_NO_SENDS = {"mesh"}  # its schedules are rules

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dse.base.trace_nodes import TraceNode
 from dse.partition.graphs.steps import StageGraph, simulate_step, step_programs
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.run.turns import End, shared_step_ns
 from dse.simulation.workloads.nodes import compute_node
 

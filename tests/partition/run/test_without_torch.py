@@ -11,12 +11,12 @@ import pytest
 from dse.base.errors import InputError
 from dse.commands.pipeline import main
 from dse.partition.graphs.steps import StageGraph
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 from dse.partition.run import comparison, prediction
-from dse.partition.run.launched import launched_processes, launched_rank
 from dse.partition.run.plans import Plan
 from dse.partition.run.prediction import Predicted, longest_ns, shared_cores, threads_of, work_ns
 from dse.partition.run.probe import link_of
+from dse.partition.run.processes import launched_processes, launched_rank
 
 
 def test_without_torch_the_command_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs import Infeasible, price
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet
 
 TYPES = ("A100", "V100", "P100")
 

@@ -7,7 +7,7 @@ import pytest
 from dse.base.trace_nodes import trace_of
 from dse.native import _engine
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.costs.ranks import Ranks
+from dse.planner.problem.ranks import Ranks
 from dse.planner.questions.simulation.network import engine_network
 from dse.simulation.workloads.nodes import compute_node, message_node
 from dse.simulation.workloads.traces import workload_of

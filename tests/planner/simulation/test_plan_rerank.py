@@ -11,8 +11,7 @@ from random_plans import random_problem
 
 from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible, price
-from dse.planner.problem.plan import ClusterPlan, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, PlanResult
 from dse.planner.questions.simulation import rerank, simulate
 from dse.planner.questions.simulation.neighbours import neighbours_of
 from dse.planner.search.planner import Limits

@@ -8,9 +8,7 @@ import pytest
 
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.costs import Infeasible
-from dse.planner.problem.plan import ClusterPlan
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, Profile, ProfileKey, ProfileSet
 from dse.planner.questions.simulation import PlanSimulation, simulate
 from dse.planner.questions.simulation.passes import Pass, order_of, ring_ends
 

@@ -10,10 +10,9 @@ import yaml
 from hypothesis import given, settings
 
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
-from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.configurations import flattened
 from dse.prediction.frameworks.writing.script import Program, node_script
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.deep_jobs import MODELS, accelerate_jobs, corpus_rows, needs_corpus

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.jobs import read_job, write_job
 from dse.prediction.measured.cases import case_of, predicted_cases
-from dse.prediction.measured.published import published_rows
-from dse.prediction.measured.rows import MeasuredRow
-from dse.prediction.measured.software import overlaps_tp
+from dse.prediction.measured.hardware import overlaps_tp
+from dse.prediction.measured.rows import MeasuredRow, published_rows
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.predict import Figures, figures
 from tests.prediction.frameworks.jobs import with_listed_stages

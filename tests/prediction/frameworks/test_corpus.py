@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.jobs import read_job, write_job
 from dse.prediction.frameworks.reading import read_document
 from tests.prediction.frameworks.jobs import with_listed_stages

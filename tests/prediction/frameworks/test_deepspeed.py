@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from dse.prediction.frameworks.checks.clusters import cluster_of_name
+from dse.prediction.frameworks.checks.check import cluster_of_name
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
 from dse.prediction.frameworks.launches import launch
-from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.configurations import flattened
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.deep_jobs import MODELS, corpus_rows, deepspeed_jobs, needs_corpus
 

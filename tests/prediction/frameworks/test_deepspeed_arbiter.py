@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.job import Document, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
-from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.configurations import flattened
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.deep_jobs import MODELS
 

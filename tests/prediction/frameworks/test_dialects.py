@@ -11,8 +11,7 @@ from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.settings import models_of_conf
 from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import read_job, write_job
 from dse.prediction.frameworks.launches import launch
 from dse.prediction.frameworks.reading import read_document

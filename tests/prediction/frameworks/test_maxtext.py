@@ -10,8 +10,7 @@ import yaml
 from hypothesis import given, settings
 
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
 from dse.prediction.frameworks.kinds.maxtext_models import NAMES
 from dse.prediction.frameworks.models import model_of_framework

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.job import Document, Job
 from dse.prediction.frameworks.jobs import read_job, write_job
 from tests.prediction.frameworks.test_megatron_lm import jobs
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.inputs.models.settings import models_of_conf
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.jobs import with_listed_stages

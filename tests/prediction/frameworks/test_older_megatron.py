@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.jobs import Reading, read_job
 from dse.prediction.frameworks.reading import read_document
 from dse.prediction.steps.plan import Plan

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
 from dse.prediction.frameworks.kinds.torchtitan_models import CONVERTERS
+from dse.prediction.frameworks.reading.configurations import flattened
 from dse.prediction.frameworks.reading.dotted_options import section_settings
 from dse.prediction.frameworks.reading.files import toml_data
-from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.sources import read_document
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.jobs import with_listed_stages

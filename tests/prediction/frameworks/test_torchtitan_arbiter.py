@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.job import Document, Job
 from dse.prediction.frameworks.jobs import read_job, write_job
 from dse.prediction.frameworks.kinds.torchtitan_models import flavour_of, flavours
 from dse.prediction.frameworks.kinds.torchtitan_stages import named_parts

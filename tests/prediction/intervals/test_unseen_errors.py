@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from dse.prediction.accuracy.accuracy import fold_names
 from dse.prediction.accuracy.comparison import compare
-from dse.prediction.accuracy.folds import fold_names
 from dse.prediction.calibration.constants import Owner, Sample, samples
 from dse.prediction.calibration.unseen import never_fitted_errors, unseen_errors
 from dse.prediction.intervals.kinds import Kind
-from dse.prediction.measured.published import fitted_rows
+from dse.prediction.measured.rows import fitted_rows
 
 STARTS = {Owner("h100_sxm"): {"matrix": 0.6}}
 SLOWER = 1.3

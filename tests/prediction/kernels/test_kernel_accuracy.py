@@ -140,7 +140,7 @@ def test_own_tables_give_a_file_that_predicts_them_better(tmp_path: Path) -> Non
 
 
 def test_laws_need_no_pandas() -> None:
-    modules = "products attention collectives experts exchange sustained tables laws fits errors calibration"
+    modules = "products attention collectives experts machine tables laws fits errors calibration"
     lines = [f"import dse.prediction.kernels.{name}" for name in modules.split()]
     code = "\n".join([*lines, "import sys", "sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"])
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -17,9 +17,9 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import accelerator
 from dse.inputs.accelerators.kernel_constants import kernel_constants
 from dse.inputs.machines.nccl_tests import read_collective_times
+from dse.prediction.kernels.calibration import table_of_times
 from dse.prediction.kernels.collectives import collective_s
 from dse.prediction.kernels.machine import KernelMachine
-from dse.prediction.kernels.nccl_tests import table_of_times
 from dse.prediction.kernels.tables import KernelTable, read_table
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "kernels"

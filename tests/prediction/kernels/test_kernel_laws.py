@@ -17,11 +17,16 @@ from dse.inputs.accelerators.kernel_constants import (
     ProductConstants,
 )
 from dse.prediction.kernels.attention import attention_s
-from dse.prediction.kernels.collectives import OPERATIONS, collective_s
-from dse.prediction.kernels.exchange import distinct_units, exchange_between_nodes_s, exchange_in_node_s
+from dse.prediction.kernels.collectives import (
+    OPERATIONS,
+    collective_s,
+    distinct_units,
+    exchange_between_nodes_s,
+    exchange_in_node_s,
+)
 from dse.prediction.kernels.experts import experts_s
+from dse.prediction.kernels.machine import sustained_share, timed_alone_s
 from dse.prediction.kernels.products import amax_s, cast_s, linear_s, product_s
-from dse.prediction.kernels.sustained import sustained_share, timed_alone_s
 
 H100 = {"peak_tflops": 989.4, "memory_gbps": 3350.0}
 PRODUCT = ProductConstants(0.835, 0.776, 3.2)

@@ -6,7 +6,7 @@ import pytest
 
 from dse.inputs.accelerators import accelerator
 from dse.inputs.accelerators.kernel_constants import kernel_constants
-from dse.prediction.kernels.sustained import SUSTAINED_8_BIT, SUSTAINED_16_BIT
+from dse.prediction.kernels.machine import SUSTAINED_8_BIT, SUSTAINED_16_BIT
 
 
 @pytest.mark.parametrize("name", ["l40s", "rtx_pro_6000"])

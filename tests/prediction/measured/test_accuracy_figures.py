@@ -16,9 +16,9 @@ from dse.prediction.accuracy.accuracy import Accuracy, accuracy, quantile
 from dse.prediction.accuracy.comparison import Compared, compare
 from dse.prediction.accuracy.output import csv_rows, render, to_json
 from dse.prediction.accuracy.page import render_page
-from dse.prediction.accuracy.page.scatter import SIZE, scatter
+from dse.prediction.accuracy.page.page import SIZE, scatter
 from dse.prediction.measured.rows import MeasuredRow
-from dse.prediction.steps.prediction import PARTS, Prediction
+from dse.prediction.steps.predict import PARTS, Prediction
 
 ROW = MeasuredRow("a", 4, 64, 4, 128, "A100", 8, 16, 1.0, source="one")
 GIB = 2**30

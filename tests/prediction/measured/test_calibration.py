@@ -10,7 +10,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import accelerator
-from dse.prediction.accuracy.folds import fold_names
+from dse.prediction.accuracy.accuracy import fold_names
 from dse.prediction.calibration.calibration import calibrate, enough_rows, left_out_mape_pct
 from dse.prediction.calibration.constant_files import calibrated_text, with_keys
 from dse.prediction.calibration.constants import CONSTANTS, Owner, Sample, problem, samples, with_constants
@@ -22,8 +22,15 @@ from dse.prediction.calibration.subjects import (
     shipped_problem,
 )
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import DATA, fitted_rows, never_fitted, published_rows
-from dse.prediction.measured.rows import COLUMNS, MeasuredRow, read_rows
+from dse.prediction.measured.rows import (
+    COLUMNS,
+    DATA,
+    MeasuredRow,
+    fitted_rows,
+    never_fitted,
+    published_rows,
+    read_rows,
+)
 from dse.prediction.steps.predict import predict
 
 H100 = Owner("h100_sxm")

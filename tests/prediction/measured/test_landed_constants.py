@@ -13,7 +13,7 @@ from dse.prediction.calibration.calibration import kinds_of
 from dse.prediction.calibration.constants import Owner, Sample, Values, problem, samples
 from dse.prediction.calibration.fitting import fit
 from dse.prediction.calibration.subjects import Subject, calibrate_one, present_constants, shipped_problem
-from dse.prediction.measured.published import fitted_rows
+from dse.prediction.measured.rows import fitted_rows
 from dse.prediction.steps.frameworks import framework_named
 
 NIGHTLY = os.environ.get("DSE_NIGHTLY") == "1"

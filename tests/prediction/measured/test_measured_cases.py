@@ -9,9 +9,8 @@ import pytest
 from dse.inputs.models import LowRankAdapters
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import NEVER_FITTED
 from dse.prediction.measured.row_schedules import Inexpressible
-from dse.prediction.measured.rows import MeasuredRow, read_rows
+from dse.prediction.measured.rows import NEVER_FITTED, MeasuredRow, read_rows
 from dse.prediction.steps.predict import predict
 
 ROW = MeasuredRow(

@@ -8,10 +8,9 @@ from dataclasses import replace
 from dse.base.errors import DseError
 from dse.prediction.calibration.memory_margins import Margin, margin_from, margins, text_of
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import fitted_rows
+from dse.prediction.measured.rows import fitted_rows
 from dse.prediction.steps.frameworks import framework_named
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.verdicts import margin_of, verdict
+from dse.prediction.steps.predict import margin_of, predict, verdict
 
 
 def test_a_margin_holds_98_of_100_errors() -> None:

@@ -13,7 +13,7 @@ from dse.inputs.accelerators import Cluster
 from dse.inputs.models.counts import parameters
 from dse.inputs.models.settings import models_of_conf
 from dse.native import _engine
-from dse.prediction.frameworks.checks.clusters import cluster_of_name
+from dse.prediction.frameworks.checks.check import cluster_of_name
 from dse.prediction.runs.asked import asked_run
 from dse.prediction.runs.checkpoints import Store, checkpoint_bytes
 from dse.prediction.runs.energy import energy_of

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.prediction.runs.rates import Rate, parse_rate
-from dse.prediction.runs.reliability import reliability_named
+from dse.prediction.runs.reliability import Rate, parse_rate, reliability_named
 
 
 @pytest.mark.parametrize(

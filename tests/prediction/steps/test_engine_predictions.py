@@ -14,11 +14,10 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import GroupAlgorithms
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import published_rows
+from dse.prediction.measured.rows import published_rows
 from dse.prediction.steps.batch import Case, predict_columns
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict, predictions, require_feasible
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction, predict, predictions, require_feasible
 from dse.studies.config.compose import compose_config
 from tests.prediction.steps.random_plans import random_cases
 from tests.references.prediction.balance import balanced

@@ -14,7 +14,7 @@ from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
 from dse.inputs.models.counts import parameters
 from dse.prediction.accuracy.comparison import compare
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import fitted_rows
+from dse.prediction.measured.rows import fitted_rows
 from dse.prediction.steps.framework_memory import FrameworkMemory
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan

@@ -14,8 +14,7 @@ from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import PARTS
+from dse.prediction.steps.predict import PARTS, predict
 from tests.references.prediction.collectives import FIXED_S, Links
 from tests.references.prediction.kernels import Kernel, Pass
 from tests.references.prediction.placement import placement

@@ -12,8 +12,7 @@ from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, Tier
 from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction, predict
 from tests.references.prediction.activations import backward_bytes, kept_bytes
 from tests.references.prediction.blocks import layer
 from tests.references.prediction.collectives import FIXED_S, Links

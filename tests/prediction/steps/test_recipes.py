@@ -13,8 +13,7 @@ from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction, predict
 from tests.references.prediction.dispatch import Dispatcher
 from tests.references.prediction.kernels import Kernel, Pass
 

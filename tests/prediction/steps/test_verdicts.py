@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.prediction.steps.verdicts import margin_of, verdict
+from dse.prediction.steps.predict import margin_of, verdict
 
 WORDS = ["fits", "may fit", "does not fit"]
 

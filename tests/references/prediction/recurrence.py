@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
-from dse.inputs.strategies.schedules.schedule import Position, Schedule
+from dse.inputs.strategies.schedules.schedule import (
+    BACKWARD,
+    FORWARD,
+    WEIGHT,
+    Operation,
+    Position,
+    Schedule,
+    operations,
+)
 from dse.prediction.steps.schedules import PipelineTimes, StageTimes
 
 

@@ -14,7 +14,7 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction
 from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipeline
 from tests.references.prediction.checks import micro_batches
 from tests.references.prediction.collectives import Links

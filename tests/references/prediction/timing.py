@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dse.inputs.accelerators.accelerator import Accelerator
-from dse.prediction.steps.prediction import PARTS
+from dse.prediction.steps.predict import PARTS
 from tests.references.prediction.kernels import Kernel
 
 

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models.counts import parameters
 from dse.prediction.runs.checkpoints import Store
-from dse.prediction.runs.rates import Rate, parse_rate
-from dse.prediction.runs.reliability import Reliability
+from dse.prediction.runs.reliability import Rate, Reliability, parse_rate
 from dse.prediction.runs.run import Question
 from dse.prediction.steps.frameworks import framework_named
-from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.predict import Prediction
 from tests.references.runs.renewal import Checkpoints, Expected, best_interval_s, expected
 from tests.references.runs.repairs import FailureClass, Spares
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from recorded_steps import Row, step_of, steps, two_ranks
 
 from dse.base.errors import InputError
-from dse.simulation.recorded.bounds import bounds_of
 from dse.simulation.recorded.changes import Changes, changed
 from dse.simulation.recorded.classes import CLASSES, Speeds, class_of_name, classes_of
+from dse.simulation.recorded.critical import bounds_of
 from dse.simulation.recorded.replay import replayed
 from dse.simulation.recorded.step import NodeKind, RecordedStep
 from dse.simulation.recorded.times import is_communication, rank_index_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dse.collectives import Schedule
-from dse.collectives.files.steps import ordered_steps
+from dse.collectives.files.messages import ordered_steps
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.simulation.simulators.made_schedules import schedules_for

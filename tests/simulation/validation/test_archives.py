@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.simulation.validation.archives import unpack
+from dse.simulation.validation.sources import unpack
 
 
 def packed(folder: Path, *members: tuple[str, bytes, str]) -> Path:

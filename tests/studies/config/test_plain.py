@@ -16,11 +16,10 @@ from omegaconf._utils import get_omega_conf_dumper
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
-from dse.base.settings.grammar import parsed
-from dse.base.settings.plain_words import plain_word
+from dse.base.settings.grammar import parsed, plain_word
 from dse.studies.config import compose
 from dse.studies.config.compose import compose_config
-from dse.studies.config.resolved import as_yaml
+from dse.studies.config.settings import as_yaml
 
 GROUPS = ("system", "model", "space", "search", "executor", "simulator", "workload")
 CHOICES = {group: sorted(path.stem for path in (conf_folder() / group).glob("*.yaml")) for group in GROUPS}

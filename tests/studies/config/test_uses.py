@@ -10,9 +10,7 @@ from command_lines import TINY, error_of, run_ok
 from docs.hooks.reference import reference
 from dse.base.errors import InputError
 from dse.studies.config import compose_config, compose_configs
-from dse.studies.config.entries import entries
-from dse.studies.config.schema import ConfigSchema
-from dse.studies.config.uses import use_of
+from dse.studies.config.schema import ConfigSchema, entries, use_of
 
 POINT = "no effect on dse point, "
 SWEEP = "no effect on dse sweep, "

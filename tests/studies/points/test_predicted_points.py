@@ -13,8 +13,7 @@ from dse.answers.explain import explain_prediction, render
 from dse.base.errors import InputError
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies import Strategy
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import PARTS, PREDICTION_VERSION, Prediction
+from dse.prediction.steps.predict import PARTS, PREDICTION_VERSION, Prediction, predict
 from dse.prediction.steps.strategies import plan_of
 from dse.studies.points import PREDICTION, SIMULATION, evaluate, point_of_row, prediction_of, record_point
 from dse.studies.points.methods.predicted_columns import COMPUTE_PARTS, parts_ns, wall_time_ns

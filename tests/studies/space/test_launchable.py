@@ -6,8 +6,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.dialect import dialect_named
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.job import Document, Job
 from dse.prediction.frameworks.jobs import read_job, write_job
 from dse.prediction.frameworks.launches import as_run_by
 from dse.prediction.steps.strategies import plan_of

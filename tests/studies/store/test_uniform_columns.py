@@ -14,7 +14,7 @@ from study_rows import arbitrary_rows, keyed, row
 
 from dse.base.errors import InputError
 from dse.studies.store import POINTS, StudyRow, StudyStore
-from dse.studies.store.uniform import uniform_columns, uniform_values
+from dse.studies.store.snapshot import uniform_columns, uniform_values
 
 NAMES = [name for name in POINTS.columns if name != "key"]
 

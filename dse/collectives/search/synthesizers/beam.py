@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from dse.base.errors import InputError
+from dse.base.lazy import solvers
 from dse.base.settings.checks import check_choice
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.searches import limited, reporter
+from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer, limited, reporter
 
 # As the engine numbers them.
 Fitness = Literal["chunk_count", "shortest_path"]
@@ -35,8 +35,6 @@ class Beam(Synthesizer):
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
-        from dse.base import solvers
-
         with limited(effort) as cancellation:
             columns, trials = solvers.search_beam(
                 problem.native,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Literal
 
+from dse.base.lazy import solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import limited
+from dse.collectives.search.synthesizers.base import Effort, limited
 from dse.collectives.search.synthesizers.time_indexed import sums
 
 # Contradictions after which a time stays open, at first, and the growth of that where no other time is left.
@@ -63,8 +63,6 @@ class Decided:
 
     def _ask(self, within_ps: int, fails: int, effort: Effort) -> Schedule | Literal[False] | None:
         """Return a schedule of that time at most, False if there is none, None if that stays open."""
-        from dse.base import solvers
-
         self.asked += 1
         with limited(effort) as cancellation:
             is_refuted, columns, _ = solvers.decide_schedule(

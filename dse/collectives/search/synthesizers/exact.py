@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
 
-from dse.base.lazy import is_installed
+from dse.base.lazy import is_installed, np
 from dse.base.linear_programs import load_highspy
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
@@ -50,8 +50,6 @@ class _Search:
 
     def ask(self, models: Models, grid: Grid, steps: int) -> Schedule | bool | None:
         """Return a schedule of so many steps, False if there is none, None if that stays open."""
-        import numpy as np
-
         model = models(grid, steps)
         if model is None:
             return False

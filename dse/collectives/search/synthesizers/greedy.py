@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 
 from dse.collectives.problem.problem import Problem
-from dse.collectives.search.synthesizers.base import Effort, Synthesis
-from dse.collectives.search.synthesizers.searches import GreedySearch, is_spread_by_wants, search_variants
+from dse.collectives.search.synthesizers.base import (
+    Effort,
+    GreedySearch,
+    Synthesis,
+    is_spread_by_wants,
+    search_variants,
+)
 
 
 class Arrival(GreedySearch):

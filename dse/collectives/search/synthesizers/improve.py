@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dse.base.lazy import solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
+from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer, limited, reporter
 from dse.collectives.search.synthesizers.restarts import Restarts
-from dse.collectives.search.synthesizers.searches import limited, reporter
 
 # Steps per trial: as many as cost what about a trial of restarts costs, or a small problem has time for.
 _MOST_STEPS = 50
@@ -36,8 +36,6 @@ def improved(problem: Problem, start: Schedule, effort: Effort, steps: int) -> S
     Raises:
         InputError: the time limit leaves no time for a step.
     """
-    from dse.base import solvers
-
     with limited(effort) as cancellation:
         columns, _ = solvers.search_improve(
             problem.native,

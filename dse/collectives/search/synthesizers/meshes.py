@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import NDArray, np
 from dse.base.texts import counted
 from dse.base.units import format_bytes
 from dse.collectives.problem.problem import Problem
 from dse.collectives.search.mesh import MOST_LISTED_SENDS, MeshSchedule, gathered, times_along
-from dse.collectives.search.synthesizers.base import Effort, Progress, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.searches import limited
+from dse.collectives.search.synthesizers.base import Effort, Progress, Synthesis, Synthesizer, limited
 from dse.inputs.networks.meshes import Mesh
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BYTES_OF_A_SEND = 16
 _MOST_BYTES = 1_200_000_000
@@ -69,8 +64,6 @@ def first_dimensions(problem: Problem, mesh: Mesh) -> NDArray[np.int32]:
 
     Along every diagonal of the mesh the dimensions come as evenly as their shares allow.
     """
-    import numpy as np
-
     shares = _shares(mesh.sizes, times_along(problem, mesh)[1].tolist())
     chunks = np.arange(problem.collective.chunks, dtype=np.int64)
     diagonal = chunks // problem.graph.npus
@@ -86,8 +79,6 @@ def first_dimensions(problem: Problem, mesh: Mesh) -> NDArray[np.int32]:
 
 def _shares(sizes: tuple[int, ...], held_ps: list[int]) -> NDArray[np.float64]:
     """By first dimension, how large a part of the chunks takes it."""
-    import numpy as np
-
     count = len(sizes)
     # Of the chunks that begin with `first`, the part that enters a corner along each dimension.
     entering = np.zeros((count, count))

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dse.collectives.problem.problem import Problem
-from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.searches import Variant, is_spread_by_wants, search_variants
+from dse.collectives.search.synthesizers.base import (
+    Effort,
+    Synthesis,
+    Synthesizer,
+    Variant,
+    is_spread_by_wants,
+    search_variants,
+)
 
 # The fastest first: it often meets a bound at once.
 _SPREADING: tuple[Variant, ...] = (

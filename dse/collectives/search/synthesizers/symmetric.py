@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.lazy import np, solvers
 from dse.collectives.problem.problem import Problem
 from dse.collectives.search.symmetric import BaseSends, SymmetricSchedule
 from dse.collectives.search.synthesizers.base import Effort, Progress, Synthesis, Synthesizer
 from dse.inputs.networks.translations import Translations
-
-if TYPE_CHECKING:
-    from dse.base import solvers
 
 # A trial is as many runs as look at so many pairs of a chunk's place and a generator.
 PAIRS_PER_TRIAL = 10_000_000
@@ -63,8 +60,6 @@ _NOTHING = (1 << 63) - 1
 
 
 def _search_of(problem: Problem, group: Translations, seed: int) -> solvers.TreeSearch | solvers.RouteSearch:
-    from dse.base import solvers
-
     times = problem.times_of_kinds[group.kind_of]
     search = solvers.RouteSearch if problem.collective.name == "all_to_all" else solvers.TreeSearch
     return search(
@@ -78,8 +73,6 @@ def _search_of(problem: Problem, group: Translations, seed: int) -> solvers.Tree
 
 def _base_of(search: solvers.TreeSearch | solvers.RouteSearch, problem: Problem) -> BaseSends:
     """The best sends with the numbers of the chunks of NPU 0."""
-    import numpy as np
-
     generator, node, number, start_ps = search.sends()
     npus, k = problem.graph.npus, problem.collective.chunks_per_npu
     if problem.collective.name == "all_gather":

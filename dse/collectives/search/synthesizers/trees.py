@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dse.base.errors import InputError
+from dse.base.lazy import solvers
 from dse.base.units import format_duration_ns
 from dse.collectives.bounds.fluid_rates import best_rate
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.searches import limited, reporter
+from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer, limited, reporter
 
 # A packing asks for a flow for every link of every tree; more take minutes.
 MOST_NPUS = 512
@@ -36,8 +36,6 @@ class Trees(Synthesizer):
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
-        from dse.base import solvers
-
         obstacle = self.obstacle(problem)
         if obstacle:
             raise InputError(f"synthesizer is {self.name}, but {obstacle}; allowed here: synthesizer=auto")

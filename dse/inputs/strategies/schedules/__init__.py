@@ -7,9 +7,8 @@ import importlib
 import pkgutil
 from typing import cast
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean
 from dse.base.settings.choices import Choices
-from dse.base.suggestions import did_you_mean
 from dse.inputs.strategies.schedules import kinds
 from dse.inputs.strategies.schedules.schedule import Schedule
 

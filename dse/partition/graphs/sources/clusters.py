@@ -9,7 +9,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import accelerator
 from dse.partition.graphs.sources.measured import devices_of_matrix
 from dse.partition.graphs.sources.source import Rates
-from dse.partition.problem.devices import MOST_DEVICES, Devices
+from dse.partition.problem.problem import MOST_DEVICES, Devices
 
 
 @dataclass(frozen=True)

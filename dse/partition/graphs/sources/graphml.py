@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes
-from dse.base.texts import excerpt
 from dse.base.xml_files import refuse_declarations
 from dse.partition.graphs.sources.attributes import Attributes, attributed
 from dse.partition.graphs.sources.source import Source

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.plain_data import load_json_object
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.partition.graphs.graph import LARGEST
 from dse.partition.graphs.sources.source import Operator, Source
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 
 _NUMBERS = ("edge_bytes", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")
 _OTHERS = ("node_weights", "edges", "parts", "distance", "names", "modules", "edge_tensors", "backward")

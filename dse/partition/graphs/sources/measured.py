@@ -8,13 +8,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
-from dse.base.texts import excerpt
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
 from dse.partition.graphs.graph import LARGEST
-from dse.partition.problem.devices import MOST_DEVICES, Devices
+from dse.partition.problem.problem import MOST_DEVICES, Devices
 
 Matrix = tuple[tuple[float, ...], ...]
 MATRIX_KINDS = ("distance", "bandwidth")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_text
-from dse.base.texts import excerpt
 from dse.partition.graphs.sources.source import Operator, Source
 
 _ROW = re.compile(r"(\d{1,18}( |$))*", re.ASCII)

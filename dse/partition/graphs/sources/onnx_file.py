@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes
 from dse.base.lazy import extra
-from dse.base.texts import excerpt
 from dse.partition.graphs.sources.onnx_flops import flops_of
 from dse.partition.graphs.sources.source import Operator, Source
 

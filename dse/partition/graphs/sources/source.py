@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.partition.graphs.graph import LARGEST, ModelGraph
 from dse.partition.problem.constraints import find_cycle
-from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Devices
 
 WEIGHTS = ("time", "parameters", "flops", "memory")
 OPTIMIZERS = {"none": 1, "sgd": 2, "adam": 4}

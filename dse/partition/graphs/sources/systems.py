@@ -9,7 +9,7 @@ from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.links import link_graph
 from dse.partition.graphs.sources.measured import devices_of_links
 from dse.partition.graphs.sources.source import Rates
-from dse.partition.problem.devices import MOST_DEVICES, Devices
+from dse.partition.problem.problem import MOST_DEVICES, Devices
 
 
 def system_devices(system: SystemSpec) -> tuple[Devices, Rates]:

@@ -6,8 +6,8 @@ import operator as python_operator
 from collections.abc import Iterator
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
+from dse.base.lazy import torch
 from dse.partition.graphs.sources.source import Operator, Source
 from dse.partition.graphs.sources.torch_models import failure_of, task_named
 from dse.partition.graphs.sources.training_task import TrainingTask
@@ -27,8 +27,6 @@ def exported(task: TrainingTask, micro_batch: int) -> Any:
     Raises:
         InputError: `sample` fails, or torch.export cannot trace the model; says why in its words.
     """
-    import torch
-
     try:
         inputs, _ = task.sample(torch.Generator().manual_seed(0), micro_batch)
     except Exception as error:
@@ -142,8 +140,6 @@ def _attribute(traced: Any, target: str) -> Any:
 
 
 def _is_parameter(traced: Any, target: str) -> bool:
-    import torch
-
     return isinstance(_attribute(traced, target), torch.nn.Parameter)
 
 
@@ -178,8 +174,6 @@ def _products(node: Any) -> int:
 
 
 def _without_data(node: Any) -> Any:
-    import torch
-
     def empty(value: Any) -> Any:
         return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.lazy import is_installed
+from dse.base.errors import InputError, excerpt
+from dse.base.lazy import is_installed, torch
 from dse.base.settings import check_choice
-from dse.base.texts import excerpt
 from dse.partition.graphs.sources.training_task import TrainingTask
 
 EXAMPLE_NAMES = ("two_branches", "transformer", "mixture")
@@ -40,15 +39,12 @@ def task_named(name: str, seed: int = 0) -> TrainingTask:
             missing.
     """
     require_torch(f"the model '{name}'")
-    import torch
-
     torch.manual_seed(seed)
     if ".py" not in name:
         check_choice("the model", name, (*EXAMPLE_NAMES, "FILE.py:FUNCTION"))
         from dse.partition.graphs.sources.torch_examples import EXAMPLES
 
-        example: TrainingTask = EXAMPLES[name]()
-        return example
+        return EXAMPLES[name]()
     file, _, function = name.rpartition(":")
     if not file.endswith(".py") or not function.isidentifier():
         raise InputError(f"the model '{excerpt(name)}' must name a function, as in FILE.py:FUNCTION")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
-from dse.planner.problem.costs.rule import PricingRule
+from dse.planner.problem.costs.rule import Infeasible, PriceRule, PricingRule
 from dse.planner.problem.keys import COST_MODELS
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
 
 
 def rule_named(problem: PlanProblem, cost_model: str) -> PriceRule:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.base.errors import InputError
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.price_rule import Infeasible
-from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
-from dse.planner.problem.costs.shares import shares, slices
-from dse.planner.problem.plan import PlanCost, StageCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.costs.rule import MIB, Infeasible, Placement, PricingRule, shares, slices
+from dse.planner.problem.problem import PlanCost, PlanProblem, StageCost, plain_sum
 
 MEMORY_FACTOR = 5.0
 MIB_PER_GIB = 1024

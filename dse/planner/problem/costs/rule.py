@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
+from math import floor
 from typing import NamedTuple
 
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import Profile, ProfileKey
+from dse.planner.problem.problem import (
+    ClusterPlan,
+    PlanCost,
+    PlanProblem,
+    Profile,
+    ProfileKey,
+    StageCost,
+    plain_sum,
+)
+from dse.planner.problem.ranks import Ranks
+
+
+class Infeasible(Exception):  # noqa: N818 (a status of plans, not an error)
+    """A plan that cannot run. `reason` has the numbers of this plan, `kind` is what many plans share."""
+
+    def __init__(self, reason: str, kind: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.kind = kind or reason
+
+
+class PriceRule(ABC):
+    """Prices plans of one problem."""
+
+    def __init__(self, problem: PlanProblem) -> None:
+        self.problem = problem
+
+    @abstractmethod
+    def price(self, plan: ClusterPlan) -> PlanCost:
+        """Return the cost of a plan and its terms.
+
+        Raises:
+            Infeasible: the plan cannot run under this cost model.
+        """
+
 
 MIB = 2.0**20
 
@@ -161,3 +191,24 @@ def placements(plan: ClusterPlan) -> list[Placement]:
         )
         start += gpus
     return places
+
+
+def shares(times_ms: list[float], batch: int) -> list[int]:
+    """Return the samples of each replica: in proportion to its speed, 1 / `times_ms`, in whole samples.
+
+    What rounding down leaves goes, one each, to the largest remainders; the lower replica is first among
+    equals.
+    """
+    speeds = [1.0 / ms for ms in times_ms]
+    total = plain_sum(speeds)
+    exact = [batch * (speed / total) for speed in speeds]
+    whole = [floor(share) for share in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda r: -(exact[r] - whole[r]))
+    for replica in by_remainder[: batch - sum(whole)]:
+        whole[replica] += 1
+    return whole
+
+
+def slices(share: int) -> list[int]:
+    """Return the powers of two that add up to a share, largest first."""
+    return [1 << bit for bit in reversed(range(share.bit_length())) if share >> bit & 1]

@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.price_rule import Infeasible, PriceRule
-from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
+from dse.planner.problem.costs.rule import Infeasible, PriceRule
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, StageCost
 from dse.planner.problem.ranks import stage_types
 from dse.planner.problem.steps import StepInputs, StepType, layer_way, way_of
 
 if TYPE_CHECKING:
     from dse.base.solvers import StepQuestion
-    from dse.planner.problem.problem import PlanProblem
 
 PARTS = ("pipeline", "messages", "gradients and weights", "optimizer")
 _GIB = 2.0**30

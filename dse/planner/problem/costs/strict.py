@@ -26,15 +26,10 @@ from itertools import pairwise
 
 from dse.base.errors import InputError
 from dse.base.texts import counted
-from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.cluster import Host
-from dse.planner.problem.costs.price_rule import Infeasible
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
-from dse.planner.problem.costs.shares import shares, slices
-from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
-from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.profiles import ProfileKey
+from dse.planner.problem.costs.rule import MIB, Infeasible, Placement, PricingRule, shares, slices
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, ProfileKey, StageCost, plain_sum
+from dse.planner.problem.ranks import Ranks
 
 GIB = 2.0**30
 BYTES_PER_MS = 1e6  # of 1 GB/s

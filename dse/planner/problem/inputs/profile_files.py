@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, did_you_mean, excerpt
 from dse.base.plain_data import load_json_object
-from dse.base.suggestions import did_you_mean
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.inputs.gaps import check_gap
-from dse.planner.problem.inputs.numbers import LEAST_POSITIVE, number_in, numbers_in
-from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.problem import PlanProblem, Profile, ProfileKey, ProfileSet, plain_sum
 
 FILE_NAME = "DeviceType.{type}_tp{tp}_bs{batch}.json"
 _USUAL = re.compile(r"DeviceType\.(?P<type>.+)_tp(?P<tp>\d{1,9})_bs(?P<batch>\d{1,9})\.json", re.ASCII)
@@ -148,3 +145,103 @@ def _check_layers(files: Mapping[ProfileKey, _File], chosen: ProfileKey, compat:
                 f"{file.path}: parameters_per_layer_bytes differ from those of {first.path.name}; "
                 "all profiles must be of one model"
             )
+
+
+MOST = 1e12
+"""Above it a number is a slip: 1e12 ms are 31 years, and sums of such times still fit a clock in ns."""
+
+LEAST_POSITIVE = 1e-9
+
+
+def number_in(record: Mapping[str, Any], key: str, where: str, positive: bool = False) -> float:
+    """Return a number of a record from 0, or, if `positive`, from `LEAST_POSITIVE`, to `MOST`.
+
+    Raises:
+        InputError: no such key, or its value is something else.
+    """
+    if key not in record:
+        raise InputError(f"{where}: has no {key}")
+    return _checked(record[key], f"{where}: {key}", positive)
+
+
+def numbers_in(record: Mapping[str, Any], key: str, where: str) -> tuple[float, ...]:
+    """Return a list of numbers of a record, each from 0 to `MOST`.
+
+    Raises:
+        InputError: no such key, or its value is something else.
+    """
+    values = record.get(key)
+    if not isinstance(values, list) or not values:
+        what = f"has no {key}" if values is None else f"{key}={excerpt(values)}"
+        raise InputError(f"{where}: {what}; it must be a list with a number a layer")
+    return tuple(_checked(value, f"{where}: {key}[{i}]", False) for i, value in enumerate(values))
+
+
+def _checked(value: Any, where: str, positive: bool) -> float:
+    least = LEAST_POSITIVE if positive else 0
+    allowed = f"a positive number, {least:g} to {MOST:g}" if positive else f"a number, 0 to {MOST:g}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{where}={excerpt(value)}: must be {allowed}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not least <= number <= MOST:
+        raise InputError(f"{where}={excerpt(value)}: must be {allowed}")
+    return number
+
+
+MOST_OVERLAP = 0.05
+"""Share by which layers timed one by one may take longer than the pass as a whole; more is no noise."""
+
+
+def overlap_of(profile: Profile) -> float:
+    """Return by which share of their sum the layers take longer than the pass; 0 where they do not."""
+    return max(0.0, -profile.gap_ms / plain_sum(profile.layer_ms))
+
+
+def check_gap(profile: Profile, where: str) -> None:
+    """Refuse a profile whose two times contradict each other.
+
+    Raises:
+        InputError: the layers take over `MOST_OVERLAP` longer than the forward and backward pass.
+    """
+    layers_ms = plain_sum(profile.layer_ms)
+    if overlap_of(profile) > MOST_OVERLAP:
+        raise InputError(
+            f"{where}: forward_backward_time_ms is {layers_ms + profile.gap_ms:.6g}, but "
+            f"layer_compute_total_ms add up to {layers_ms:.6g}; a pass takes as long as its layers, give or "
+            f"take {100 * MOST_OVERLAP:g} %: take both from one run, in ms"
+        )
+
+
+def without_overlaps(profiles: ProfileSet) -> ProfileSet:
+    """Return the profiles with gaps of at least 0.
+
+    A gap below 0 would be taken off once a micro-batch, however short the stages are.
+    """
+    found = {key: replace(one, gap_ms=max(0.0, one.gap_ms)) for key, one in profiles.profiles.items()}
+    return replace(profiles, profiles=found)
+
+
+def overlap_note(profiles: ProfileSet) -> str | None:
+    """Return which profiles have gaps below 0, in words, or None if none has."""
+    found = profiles.profiles
+    below = [key for key, profile in found.items() if profile.gap_ms < 0]
+    if not below:
+        return None
+    worst = max(below, key=lambda key: overlap_of(found[key]))
+    return (
+        f"{len(below)} of {len(found)} profiles have layers that take longer than their pass, by up to "
+        f"{100 * overlap_of(found[worst]):.2g} % ({worst})"
+    )
+
+
+def check_gaps(problem: PlanProblem) -> None:
+    """Refuse profiles whose layers take far longer than their pass.
+
+    Raises:
+        InputError: names the first of them.
+    """
+    for key, profile in problem.profiles.profiles.items():
+        check_gap(profile, f"problem: profile of {key}")

@@ -9,13 +9,108 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.files import make_folder, write_atomically
 from dse.base.numbers import powers_of_two
-from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.inputs.profile_files import FILE_NAME
-from dse.planner.problem.inputs.samples import LAYERS, MEMORY_MB, PARAMETERS_BYTES, SAMPLES, Sample
+from dse.planner.problem.problem import plain_sum
+
+
+class Sample(NamedTuple):
+    """Times in ms for one tensor degree and batch: layers, a whole pass, an optimizer step, a batch."""
+
+    first_layer_ms: float
+    middle_layer_ms: float
+    last_layer_ms: float
+    forward_backward_ms: float
+    optimizer_ms: float
+    batch_generator_ms: float
+
+
+LAYERS = 10
+SAMPLES = {
+    (1, 1): Sample(
+        0.2892017364501953,
+        29.507994651794434,
+        0.4100799560546875,
+        292.7964687347412,
+        39.308977127075195,
+        0.9145021438598633,
+    ),
+    (1, 2): Sample(
+        0.6282329559326172,
+        58.86340141296387,
+        0.6556510925292969,
+        580.2594184875488,
+        39.59686756134033,
+        1.1479616165161133,
+    ),
+    (1, 4): Sample(
+        1.0962486267089844,
+        116.56570434570312,
+        1.066446304321289,
+        1143.9790725708008,
+        39.47432041168213,
+        1.0437250137329102,
+    ),
+    (2, 1): Sample(
+        1.1625289916992188,
+        16.83783531188965,
+        0.3528594970703125,
+        167.60022640228271,
+        20.2700138092041,
+        0.9002208709716797,
+    ),
+    (2, 2): Sample(
+        1.7201900482177734,
+        32.2415828704834,
+        0.469207763671875,
+        313.36352825164795,
+        20.301532745361328,
+        1.025700569152832,
+    ),
+    (2, 4): Sample(
+        2.507448196411133,
+        63.25173377990723,
+        0.6699562072753906,
+        611.6964817047119,
+        20.454931259155273,
+        0.9355545043945312,
+    ),
+    (4, 1): Sample(
+        1.0263919830322266,
+        10.216951370239258,
+        0.3376007080078125,
+        99.9199390411377,
+        10.814285278320312,
+        0.9341955184936523,
+    ),
+    (4, 2): Sample(
+        1.8298625946044922,
+        19.173383712768555,
+        0.4038810729980469,
+        179.92208003997803,
+        10.793113708496094,
+        0.9298801422119141,
+    ),
+    (4, 4): Sample(
+        2.949237823486328,
+        35.823822021484375,
+        0.67901611328125,
+        335.2949619293213,
+        10.96353530883789,
+        0.9746074676513672,
+    ),
+}
+"""By tensor degree and batch."""
+
+MEMORY_MB = (7820, 4146, 12132)
+"""Of the first, a middle and the last layer."""
+PARAMETERS_BYTES = (393216000, 202383360, 393220096)
+"""Of the first, a middle and the last layer."""
+
 
 SLOWER = {"A100": 1.0, "V100": 3.5}
 """By what the times of a type are multiplied; the samples are of an A100."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dse.planner.problem.plan import PlanCost
+from dse.planner.problem.problem import PlanCost
 from dse.planner.questions.simulation.network import RING_DELAY_NS
 from dse.planner.questions.simulation.passes import Ends, Hand, Line, ring_ends, run
 from dse.planner.questions.simulation.traces import (

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dse.base.cancellation import current_cancellation
 from dse.base.errors import InputError
 from dse.native import _engine
-from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.ranks import Ranks
 from dse.simulation.workloads.nodes import TRACE_TFLOPS
 
 RING_DELAY_NS = 10

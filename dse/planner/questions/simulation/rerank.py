@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible, additive_rule
-from dse.planner.problem.plan import ClusterPlan, PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanProblem, PlanResult
 from dse.planner.questions.simulation.effects import Effect
 from dse.planner.questions.simulation.neighbours import neighbours_of
 from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimulator

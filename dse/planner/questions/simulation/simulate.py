@@ -8,9 +8,8 @@ from dse.base.cancellation import current_cancellation
 from dse.base.errors import SimulationError
 from dse.native import _engine
 from dse.planner.problem.costs import price
-from dse.planner.problem.costs.price_rule import Infeasible
-from dse.planner.problem.plan import ClusterPlan, PlanCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.costs.rule import Infeasible
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
 from dse.planner.questions.simulation.effects import (
     Effect,
     compat_steps,

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from dse.planner.problem.arithmetic import plain_sum
-from dse.planner.problem.costs.price_rule import Infeasible
-from dse.planner.problem.costs.ranks import Ranks
-from dse.planner.problem.costs.rule import Placement, PricingRule, placements
+from dse.planner.problem.costs.rule import Infeasible, Placement, PricingRule, placements
 from dse.planner.problem.costs.strict import GIB, StrictRule
-from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, StageCost, plain_sum
+from dse.planner.problem.ranks import Ranks
 
 FORWARD_SHARE = 1 / 3
 """Share of the forward pass in the time of a layer. Profiles have the sum: a backward pass has two products

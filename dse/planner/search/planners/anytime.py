@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dse.planner.problem.costs import rule_named
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.search.by_steps import plan_by_steps
 from dse.planner.search.in_time import ANYTIME, plan_in_time
 from dse.planner.search.planner import Limits, Planner

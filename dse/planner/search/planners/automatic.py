@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners.anytime import AnytimePlanner
 from dse.planner.search.planners.exact import MOST_CELLS, ExactPlanner, cells_of

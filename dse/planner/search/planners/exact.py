@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 
 from dse.base.cancellation import current_cancellation
 from dse.planner.problem.costs import additive_rule
-from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem, PlanResult
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
 from dse.planner.search.by_steps import plan_by_steps
 from dse.planner.search.engine_arrays import engine_problem, plan_of
-from dse.planner.search.exclusions import UNPROVEN, reasons_of
 from dse.planner.search.in_time import plan_in_time
-from dse.planner.search.planner import Limits, Planner
+from dse.planner.search.planner import UNPROVEN, Limits, Planner, reasons_of
 from dse.planner.search.space import micro_batches, most_stages
 
 WITHIN = 0.1

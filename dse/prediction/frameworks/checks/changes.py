@@ -14,8 +14,7 @@ from dse.prediction.frameworks.job import Job, Lack
 from dse.prediction.frameworks.jobs import facts_of_job
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import Figures, figures
-from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
+from dse.prediction.steps.predict import Figures, Verdict, figures, margin_of, verdict
 
 _DEGREES = ("tp", "pp", "cp", "dp")
 _MEMORY = ("fits", "may fit", "does not fit")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from dse.base.errors import InputError
-from dse.inputs.accelerators import Cluster
+from dse.base.errors import InputError, excerpt, unknown
+from dse.base.files import conf_names
+from dse.inputs.accelerators import Cluster, accelerator
+from dse.inputs.accelerators.cluster import cluster
+from dse.inputs.accelerators.systems import ClusterFile, cluster_file
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.prediction.frameworks.checks.changes import Change, best_changes
 from dse.prediction.frameworks.jobs import Reading
-from dse.prediction.steps.predict import predict
-from dse.prediction.steps.prediction import Prediction
-from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
+from dse.prediction.measured.hardware import cluster_of_npus, system_of
+from dse.prediction.steps.predict import Prediction, Verdict, margin_of, predict, verdict
 
 Status = Literal["illegal", "legal", "fits", "may fit", "does not fit"]
 EXIT_CODES: dict[Status, int] = {"legal": 0, "fits": 0, "may fit": 0, "illegal": 1, "does not fit": 3}
@@ -85,3 +88,43 @@ def checked(reading: Reading, cluster: Cluster | None, changes: int = 3) -> Chec
         return Check(reading, cluster, None, str(error))
     found = best_changes(job, reading.dialect, cluster, changes)
     return Check(reading, cluster, prediction, "", tuple(found))
+
+
+def cluster_of_name(system: str, npus: int, assumed: list[str]) -> Cluster:
+    """Return `npus` accelerators of a system: a name of conf/system, or a YAML file like those.
+
+    Whole nodes keep all tiers; other numbers fill nodes in part.
+
+    Raises:
+        InputError: there is no such system, or it is no cluster.
+    """
+    file = _file(system)
+    if npus % file.npus_per_node == 0:
+        return _nodes(file, npus // file.npus_per_node)
+    return cluster_of_npus(_nodes(file, 2), npus, assumed)
+
+
+def cluster_of_gpu(gpu: str, npus: int, assumed: list[str]) -> Cluster:
+    """Return `npus` accelerators of a type, with the nodes and links that these usually have.
+
+    Raises:
+        InputError: the accelerator is unknown.
+    """
+    name, _ = system_of(gpu, assumed)
+    assumed.append(f"nodes and links of {name}")
+    return cluster_of_name(name, npus, assumed)
+
+
+def _file(system: str) -> ClusterFile:
+    if system.endswith((".yaml", ".yml")):
+        return cluster_file(Path(system))
+    known = conf_names("system")
+    if system not in known:
+        listing = f"conf/system has {', '.join(known)}"
+        raise InputError(unknown(f"system is '{excerpt(system)}', which is unknown", system, known, listing))
+    return cluster_file(system)
+
+
+def _nodes(file: ClusterFile, nodes: int) -> Cluster:
+    chip = accelerator(file.accelerator, "system.accelerator")
+    return cluster(file.name, chip, nodes, file.npus_per_node, file.tiers)

@@ -12,7 +12,7 @@ from dse.base.units import duration_range, format_bytes, format_count, format_du
 from dse.prediction.frameworks.checks.changes import Change
 from dse.prediction.frameworks.checks.check import Check
 from dse.prediction.frameworks.rules import Breach
-from dse.prediction.steps.verdicts import margin_of
+from dse.prediction.steps.predict import margin_of
 
 _BY = {
     "framework": "{} refuses it",

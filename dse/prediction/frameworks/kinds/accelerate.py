@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 
 from dse.prediction.frameworks.dialect import Dialect, Rendered
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.job import Document, Job, Lack, Meaning
 from dse.prediction.frameworks.kinds.accelerate_plans import STRATEGIES, plan_facts, plan_values
 from dse.prediction.frameworks.kinds.adapters import adapters_of
 from dse.prediction.frameworks.kinds.known_keys import TOP, facts_of_unknown

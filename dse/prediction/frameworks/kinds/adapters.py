@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.inputs.models.adapters import TARGETS
+from dse.inputs.models.blocks import TARGETS
 from dse.prediction.frameworks.rules import Facts
 
 _KINDS = ("lora", "qlora")

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.prediction.frameworks.dialect import Dialect, Rendered
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.job import Document, Job, Lack, Meaning
 from dse.prediction.frameworks.kinds.adapters import adapters_of
 from dse.prediction.frameworks.kinds.deepspeed_plans import SHARDED, plan_facts, plan_values
 from dse.prediction.frameworks.kinds.known_keys import TOP, facts_of_unknown

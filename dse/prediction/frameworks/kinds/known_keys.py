@@ -6,9 +6,8 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dse.base.errors import did_you_mean, excerpt
 from dse.base.plain_data import read_yaml
-from dse.base.suggestions import did_you_mean
-from dse.base.texts import excerpt
 from dse.prediction.frameworks.table import TABLES
 
 Groups = Mapping[str, frozenset[str]]

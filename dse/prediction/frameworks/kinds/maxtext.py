@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 
 from dse.prediction.frameworks.dialect import Dialect, Rendered
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.job import Document, Job, Lack, Meaning
 from dse.prediction.frameworks.kinds.known_keys import TOP, facts_of_unknown
 from dse.prediction.frameworks.kinds.maxtext_meshes import mesh_facts
 from dse.prediction.frameworks.kinds.maxtext_models import FIXED, SIZES, model_facts, model_values, scaled

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.inputs.models import LatentAttention, ModelSpec
 from dse.prediction.frameworks.job import Lack
 from dse.prediction.frameworks.reading.literals import OPEN, literal

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.prediction.frameworks.dialect import Dialect, Rendered
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job, Lack, Meaning
+from dse.prediction.frameworks.job import Document, Job, Lack, Meaning
 from dse.prediction.frameworks.kinds.torchtitan_models import (
     MODULE,
     check_model,
@@ -25,6 +24,7 @@ from dse.prediction.frameworks.kinds.torchtitan_plans import (
 from dse.prediction.frameworks.kinds.torchtitan_stages import FILES, followed_stages
 from dse.prediction.frameworks.models import model_of_framework
 from dse.prediction.frameworks.rules import Facts
+from dse.prediction.frameworks.writing.schedules import schedule_csv
 from dse.prediction.frameworks.writing.script import Blank
 
 _KINDS = ("memory-budget", "selective", "full", "none")
@@ -184,8 +184,6 @@ def _words(key: str, value: Any) -> list[str]:
 
 
 def _schedule(file: str, settings: Mapping[str, Any]) -> str:
-    from dse.prediction.frameworks.writing.schedules import schedule_csv
-
     size = settings.get("parallelism.pipeline_parallel_microbatch_size", 1)
     micro_batches = settings["training.local_batch_size"] // size
     return schedule_csv(FILES[file], settings["parallelism.pipeline_parallel_degree"], 1, micro_batches)

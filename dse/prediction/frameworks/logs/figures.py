@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.files import regular_file
 from dse.base.settings.checks import check_choice
 from dse.base.texts import counted
 from dse.prediction.frameworks.logs.kinds import (
@@ -21,7 +22,6 @@ from dse.prediction.frameworks.logs.kinds import (
     nemo,
     torchtitan,
 )
-from dse.prediction.frameworks.logs.lines import log_lines
 from dse.prediction.frameworks.logs.reader import Reader, Reading
 
 _MODULES = (megatron_bridge, nemo, torchtitan, maxtext, megatron_lm, deepspeed, accelerate)
@@ -213,3 +213,33 @@ def _spread(values: Iterable[float | None]) -> Spread | None:
 
 def _slowness(one: Reading) -> float:
     return one.seconds or 1 / (one.tokens_s_gpu or one.samples_s or 1.0)
+
+
+_MOST_BYTES = 2**16  # of a piece that is read at once; longer lines come in pieces
+_COLOUR = re.compile(r"\x1b\[[0-9;:?]{0,40}[A-Za-z]")
+
+
+def log_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file, also those that progress bars overwrite; bytes that are no text are marks.
+
+    The last word of a line that is cut off is left out, as it may be half a number.
+
+    Raises:
+        InputError: the file cannot be read, or is a pipe or a device.
+    """
+    with regular_file(path) as file:
+        while piece := file.readline(_MOST_BYTES):
+            *whole, last = piece.decode("utf-8", errors="replace").split("\r")
+            yield from map(_plain, whole)
+            yield _plain(last if last.endswith("\n") else _without_last_word(last))
+
+
+def _without_last_word(line: str) -> str:
+    """A line that is cut off, up to the last blank."""
+    if not line or line[-1].isspace():
+        return line
+    return "".join(line.rsplit(maxsplit=1)[:-1])
+
+
+def _plain(line: str) -> str:
+    return _COLOUR.sub("", line) if "\x1b" in line else line

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 
 _SIGN = r"\|\||&&|\+\+|--|\*\*|[=!<>]=|[-+*/%()<>!?:]"
 _TOKEN = re.compile(rf"\s*(?:([0-9]{{1,20}})|([A-Za-z_][A-Za-z0-9_]*)|({_SIGN}))", re.ASCII)

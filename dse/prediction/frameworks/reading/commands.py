@@ -10,18 +10,17 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.files import is_file
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
+from dse.prediction.frameworks.job import Document
+from dse.prediction.frameworks.reading.configurations import document_of_file, flattened, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import data_of, text_of
-from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
-from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
 from dse.prediction.frameworks.reading.trainer_files import is_trainer, trainer_arguments
+from dse.prediction.frameworks.reading.values import readable
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
 _OTHER_PROGRAM = re.compile(r"pretrain_(?:bert|hybrid|ict|mamba|retro|t5|vision|vlm)[a-z_]*\.py$")

@@ -7,13 +7,12 @@ from fnmatch import fnmatchcase
 from glob import escape
 from typing import NoReturn
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
+from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.shell_nodes import Case, Node
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
 from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 from dse.prediction.frameworks.reading.shell_words import Variables
+from dse.prediction.frameworks.reading.values import ask, missing_in, readable, without_unset
 
 _MOST_NESTING = 30
 _NUMBERS: dict[str, Callable[[int, int], bool]] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from dse.base.errors import InputError
-from dse.base.suggestions import unknown
+from dse.base.errors import InputError, unknown
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 
 FRAMEWORKS = ("megatron-lm", "megatron-bridge", "torchtitan", "deepspeed", "maxtext", "accelerate")

@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt, unknown
 from dse.base.plain_data import yaml_data
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.options import grouped
-from dse.prediction.frameworks.reading.values import scalar, settled
+from dse.prediction.frameworks.reading.values import readable, scalar, settled
 
 _SUBCOMMAND = re.compile(r"([a-z][a-z0-9_.-]*):([A-Za-z0-9_.-]+)", re.ASCII)
 _CHECKPOINTING = ("none", "selective", "full", "memory-budget")

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes
 from dse.base.plain_data import json_data, yaml_data
-from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.values import scalar
 
 MOST_BYTES = 1_000_000

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dse.base.texts import excerpt
+from dse.base.errors import excerpt
 from dse.prediction.frameworks.reading.values import scalar
 
 _MOST_DEPTH = 5

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from dse.prediction.frameworks.reading.missing import missing_in
 from dse.prediction.frameworks.reading.shell_slurm import gpus_per_node
+from dse.prediction.frameworks.reading.values import missing_in
 
 _COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "torchrun": (("--nnodes",), ("--nproc-per-node",)),

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING, launched_npus
-from dse.prediction.frameworks.reading.missing import readable
+from dse.prediction.frameworks.reading.values import readable
 
 _LAUNCHER_NAMES = (
     "srun jsrun flux aprun ibrun mpirun mpiexec torchrun torchx accelerate deepspeed python bash"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.base.texts import excerpt
+from dse.base.errors import excerpt
 
 _SIZES = ("trainer.devices", "trainer.num_nodes")
 _OWN = ("model.micro_batch_size", "model.global_batch_size")

@@ -8,11 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
-from dse.prediction.frameworks.reading.missing import readable
-from dse.prediction.frameworks.reading.values import is_number, scalar, settled
+from dse.base.errors import InputError, excerpt, unknown
+from dse.prediction.frameworks.reading.values import is_number, readable, scalar, settled
 
 _TABLE = Path(__file__).parent.parent / "tables" / "megatron_options.json"
 _FLAGS_NAMES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dse.base.texts import excerpt
+from dse.base.errors import excerpt
 from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.frameworks.writing.schedules import (
     BACKWARD,

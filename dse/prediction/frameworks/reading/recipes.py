@@ -8,9 +8,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from dse.base.errors import InputError
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt, unknown
 from dse.prediction.frameworks.reading.literals import OPEN, literal, name_of
 
 _MOST_DEPTH = 20

@@ -7,26 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import is_file
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.conditions import holds
 from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
-from dse.prediction.frameworks.reading.missing import (
-    OUTPUT,
-    ask,
-    mark,
-    missing_in,
-    readable,
-)
 from dse.prediction.frameworks.reading.shell_flow import Flow
 from dse.prediction.frameworks.reading.shell_nodes import Assignment, Simple
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import Statements
 from dse.prediction.frameworks.reading.shell_words import Variables
+from dse.prediction.frameworks.reading.values import OUTPUT, ask, mark, missing_in, readable
 
 _MOST_WORDS = 100_000
 _MOST_SHELLS = 3

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from fnmatch import translate
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 
 SIGNS = ("##", "#", "%%", "%", "//", "/", ",,", ",", "^^", "^", ":")
 """What may stand between a name and a pattern; longer ones come first."""

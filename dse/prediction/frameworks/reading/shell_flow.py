@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.conditions import chosen, holds
-from dse.prediction.frameworks.reading.missing import without_unset
 from dse.prediction.frameworks.reading.shell_nodes import (
     Case,
     Chain,
@@ -21,6 +20,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Test,
 )
 from dse.prediction.frameworks.reading.shell_words import Variables
+from dse.prediction.frameworks.reading.values import without_unset
 
 _MOST_STEPS = 100_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from dse.base.texts import excerpt
+from dse.base.errors import excerpt
 from dse.prediction.frameworks.reading.shell_nodes import (
     Assignment,
     Case,

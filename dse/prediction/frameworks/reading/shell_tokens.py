@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.shell_changes import SIGNS
 
 MOST_CHARACTERS = 1_000_000

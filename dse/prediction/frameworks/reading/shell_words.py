@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
-from dse.prediction.frameworks.reading.missing import OUTPUT, ask, is_open, mark, missing_in, without_unset
 from dse.prediction.frameworks.reading.shell_changes import SIGNS, changed
 from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
+from dse.prediction.frameworks.reading.values import OUTPUT, ask, is_open, mark, missing_in, without_unset
 
 MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file, is_folder
-from dse.base.texts import excerpt, is_whole
-from dse.prediction.frameworks.documents import Document
+from dse.base.texts import is_whole
+from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.reading.commands import document_of_command, keys_of
 from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dse.base.lazy import yaml
 from dse.prediction.frameworks.writing.script import Program, plain
 
 _INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -14,8 +15,6 @@ IMAGE = "IMAGE"
 
 def manifest(program: Program, name: str, script: str) -> str:
     """Return the YAML text for `kubectl apply`; its blanks are listed in comments at the top."""
-    import yaml
-
     blanks = {IMAGE: "the container image", **program.blanks}
     head = [f"# Fill in {blank}: {plain(meaning)}." for blank, meaning in blanks.items()]
     texts = [
@@ -81,7 +80,6 @@ def _job(program: Program, name: str) -> dict[str, Any]:
 
 def _dumper() -> Any:
     """A writer of YAML that keeps the lines of a script where YAML can."""
-    import yaml
 
     class Dumper(yaml.SafeDumper):
         """Texts of several lines as blocks."""

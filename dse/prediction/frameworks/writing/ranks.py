@@ -9,15 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from dse.base.errors import InputError
-from dse.base.suggestions import unknown
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt, unknown
 from dse.prediction.steps.checks import order_axes
-
-if TYPE_CHECKING:
-    from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.plan import Plan
 
 _MEGATRON = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
 _MESH = ("tp-cp-ep-dp-pp",)

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from dse.base.errors import InputError
 from dse.inputs.strategies.schedules import schedule_named
-from dse.inputs.strategies.schedules.operations import operations
 from dse.inputs.strategies.schedules.schedule import KINDS as PASSES
-from dse.inputs.strategies.schedules.schedule import Position, Schedule
+from dse.inputs.strategies.schedules.schedule import Position, Schedule, operations
 
 FORWARD, BACKWARD, INPUT, WEIGHT = ("F", "B", "I", "W")
 """Forward pass, whole backward pass, gradient of the input, gradient of the weights."""

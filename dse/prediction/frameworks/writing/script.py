@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.texts import counted, excerpt, is_whole
+from dse.base.errors import InputError, excerpt
+from dse.base.texts import counted, is_whole
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS = "MASTER_ADDR:?the host of node 0"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.base.errors import InputError
-from dse.base.texts import counted, excerpt
+from dse.base.errors import InputError, excerpt
+from dse.base.texts import counted
 from dse.simulation.recorded.pytorch.execution_trace import Group
 from dse.simulation.recorded.pytorch.gloo_groups import name_by_threads
 from dse.simulation.recorded.pytorch.matching import Match, match_collectives, match_messages

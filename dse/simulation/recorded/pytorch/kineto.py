@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.errors import InputError, excerpt
 from dse.simulation.recorded.pytorch.execution_trace import MOST_RANKS, Group, groups_of
 from dse.simulation.recorded.pytorch.sources import load_object
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
-from dse.base.errors import InputError
-from dse.base.texts import counted, excerpt
+from dse.base.errors import InputError, excerpt
+from dse.base.texts import counted
 from dse.simulation.recorded.pytorch.devices import add_devices
 from dse.simulation.recorded.pytorch.execution_trace import ExecutionTrace, Group
 from dse.simulation.recorded.pytorch.kineto import KinetoTrace, Step
 from dse.simulation.recorded.pytorch.nodes import RankNodes
-from dse.simulation.recorded.pytorch.spans import Spans
 from dse.simulation.recorded.pytorch.threads import add_threads, join_backward
 from dse.simulation.recorded.pytorch.waits import add_waits
 from dse.simulation.recorded.pytorch.works import Work, host_works
@@ -117,3 +118,22 @@ def _add_work(nodes: RankNodes, work: Work) -> None:
     launcher = nodes.launched_by(work.call, work.thread, work.begin)
     if launcher >= 0:
         nodes.add_before(work.row, launcher)
+
+
+class Spans:
+    """Spans on threads, which may overlap; each holds its begin and not its end."""
+
+    def __init__(self, spans: Iterable[tuple[int, int, int]]) -> None:
+        """`spans` are thread, begin and end, in any order."""
+        ordered: dict[int, list[tuple[int, int]]] = {}
+        for thread, begin, end in sorted(spans):
+            ordered.setdefault(thread, []).append((begin, end))
+        self._begins = {thread: [begin for begin, _ in own] for thread, own in ordered.items()}
+        self._reached = {
+            thread: list(accumulate((end for _, end in own), max)) for thread, own in ordered.items()
+        }
+
+    def hold(self, thread: int, time: int) -> bool:
+        """Return whether a span on a thread holds a moment."""
+        at = bisect_right(self._begins.get(thread, ()), time) - 1
+        return at >= 0 and time < self._reached[thread][at]

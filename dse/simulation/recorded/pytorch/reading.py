@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.texts import counted
-from dse.simulation.recorded.pytorch.begins import begun
+from dse.simulation.recorded.pytorch.assembly import begun
 from dse.simulation.recorded.pytorch.chakra import read_chakra
 from dse.simulation.recorded.pytorch.groups import matched
 from dse.simulation.recorded.pytorch.kineto import KinetoTrace, Step

@@ -10,9 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.files import read_bytes
-from dse.base.texts import excerpt
 
 MOST_BYTES = 2**30
 """Of a JSON file, unpacked: as Python objects it takes about eight times as much memory."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+from dse.base.lazy import NDArray, np, pa
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXES, DEGREES, Divisibility, InfeasibleStrategy, Strategy
 from dse.inputs.systems import SystemSpec
@@ -17,10 +18,6 @@ from dse.simulation.workloads import WorkloadGenerator
 from dse.studies.store import Status
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
     from dse.inputs.strategies.columns import Strategies
     from dse.prediction.steps.strategies import Refusals
 
@@ -205,8 +202,6 @@ def require_filled(point: Point) -> None:
 
 def refused_unfilled(on: Inputs, strategies: Strategies) -> Refusals:
     """Refuse those of many strategies that do not fill the system."""
-    import numpy as np
-
     from dse.prediction.steps.strategies import Refusals
 
     refused = Refusals(len(strategies))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.prediction.steps.predict import flops_of_step
+from dse.base.lazy import pa
+from dse.inputs.strategies.columns import Strategies
+from dse.prediction.runs.asked import AskedRun
+from dse.prediction.steps.predict import PARTS, Prediction, flops_of_step
 from dse.prediction.steps.predicted_strategies import Predictions, summed
-from dse.prediction.steps.prediction import PARTS, Prediction
+from dse.prediction.steps.strategies import plan_of
 from dse.studies.points.methods.method import Inputs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from dse.inputs.strategies.columns import Strategies
-    from dse.prediction.runs.asked import AskedRun
 
 COMPUTE_PARTS = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 """The parts of a prediction in which an NPU computes; the others are communication and waiting."""
@@ -69,8 +66,6 @@ def columns_of(on: Inputs, found: Predictions, strategies: Strategies) -> Mappin
 
     The time that is exposed is all in which no NPU of the decisive stage computes, bubbles included.
     """
-    import pyarrow as pa
-
     step_s, model, npus = found.step_s, on.model, on.system.npus
     wall = _whole_ns(step_s)
     gpu = _parts_ns(found.parts_s)[:, _COMPUTE].sum(axis=1)
@@ -107,10 +102,7 @@ def _run_columns(
     on: Inputs, run: AskedRun, strategies: Strategies, columns: Mapping[str, pa.Array]
 ) -> dict[str, pa.Array]:
     """Return the figures of the training run that the scenario asks for."""
-    import pyarrow as pa
-
     from dse.prediction.runs.columns import run_columns
-    from dse.prediction.steps.strategies import plan_of
 
     cluster = on.system.cluster
     assert cluster is not None

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+from dse.base.lazy import pa
+from dse.inputs.accelerators import Cluster
 from dse.inputs.models import REPAIRS, ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import fields_of_cluster
 from dse.inputs.systems.fields import ABILITIES
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import PREDICTION_VERSION, Prediction
+from dse.prediction.steps.predict import PREDICTION_VERSION, Prediction
 from dse.simulation.simulators import Recording
 from dse.studies.points.methods.method import (
     Answer,
@@ -26,9 +28,6 @@ from dse.studies.points.methods.method import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from dse.inputs.accelerators import Cluster
     from dse.inputs.strategies.columns import Strategies
     from dse.prediction.steps.predicted_strategies import Predictions
     from dse.prediction.steps.strategies import Refusals

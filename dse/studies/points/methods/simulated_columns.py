@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dse.base.lazy import pa, pc
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import GROUPED, AxisValue, Divisibility, InfeasibleStrategy, broken_units
 from dse.simulation.simulators import NativeSimulator
@@ -20,8 +21,6 @@ from dse.studies.points.methods.method import Answers, Block, Inputs, refused_un
 from dse.studies.points.utilization import follows_peak, model_operations
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dse.inputs.strategies.columns import Strategies
 
 _MOST_S = 0.1
@@ -126,8 +125,6 @@ def _columns(
     on: Inputs, strategies: Strategies, steps: Sequence[_Step], figures: Mapping[str, NDArray[Any]]
 ) -> dict[str, pa.Array]:
     """Return the columns of steps that were simulated."""
-    import pyarrow as pa
-
     system, model = on.system, on.model
     columns = {name: pa.array(column) for name, column in figures.items()}
     if not system.track_local_memory:
@@ -154,9 +151,6 @@ def _columns(
 
 def _spread(columns: Mapping[str, pa.Array], places: NDArray[np.intp], count: int) -> dict[str, pa.Array]:
     """Return columns of points at some of `count` places, null at the others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if len(places) == count:
         return dict(columns)
     rows, missing = np.zeros(count, np.int32), np.ones(count, bool)

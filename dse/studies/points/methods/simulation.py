@@ -12,7 +12,7 @@ from dse.inputs.strategies import InfeasibleStrategy, broken_units, is_feasible
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.fields import ABILITIES
 from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics, Recording
-from dse.simulation.simulators.algorithms import uses_synthesis
+from dse.simulation.simulators.synthesized import quality_of_schedules, uses_synthesis
 from dse.simulation.simulators.understated import understated_communication
 from dse.simulation.workloads import DEFAULT_REFERENCE, NativeGenerator, Workload
 from dse.studies.points.methods.method import (
@@ -231,8 +231,6 @@ def _schedules(point: Point, workload: Workload) -> str | None:
     on = point.scenario
     if on.simulator.is_external or not uses_synthesis(on.system):
         return None
-    from dse.simulation.simulators.synthesized import quality_of_schedules
-
     return quality_of_schedules(on.system, workload.native)
 
 

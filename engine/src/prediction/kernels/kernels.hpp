@@ -9,7 +9,7 @@
 
 namespace dse::prediction {
 
-/// The parts of a step, in their order; see dse/prediction/steps/prediction.py.
+/// The parts of a step, in their order; see dse/prediction/steps/predict.py.
 enum class StepPart : std::uint8_t {
     kMatrixProducts,
     kAttention,

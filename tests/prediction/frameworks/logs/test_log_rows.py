@@ -14,10 +14,9 @@ from dse.prediction.frameworks.logs.figures import READERS, read_log
 from dse.prediction.frameworks.logs.jobs import job_columns
 from dse.prediction.frameworks.logs.rows import measured_row, model_columns, rows_csv
 from dse.prediction.measured.cases import case_of
-from dse.prediction.measured.published import published_rows
+from dse.prediction.measured.hardware import framework_of
 from dse.prediction.measured.row_models import model_of
-from dse.prediction.measured.rows import MeasuredRow, read_rows
-from dse.prediction.measured.software import framework_of
+from dse.prediction.measured.rows import MeasuredRow, published_rows, read_rows
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.jobs import with_listed_stages
 

@@ -12,7 +12,7 @@ import yaml
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading import read_document
-from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.configurations import flattened
 
 _CORPUS = Path(__file__).parents[5] / "shared" / "golden" / "launch" / "corpus.jsonl"
 _ROWS = [json.loads(line) for line in _CORPUS.read_text().splitlines()] if _CORPUS.is_file() else []

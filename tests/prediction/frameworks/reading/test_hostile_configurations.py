@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.reading import read_document, read_script
 
 _HOSTILE = Path(__file__).parents[5] / "shared" / "cases" / "hostile"

@@ -9,8 +9,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models.settings import models_of_conf
-from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.job import Document, Job
 from dse.prediction.frameworks.jobs import read_job
 from dse.prediction.frameworks.launches import launch
 from dse.prediction.frameworks.reading import files, read_document

@@ -6,6 +6,6 @@ in every period, not only in warm-up and drain.
 
 from __future__ import annotations
 
-from dse.inputs.strategies.schedules.building_block import v_schedule
+from dse.inputs.strategies.schedules.schedule import v_schedule
 
 SCHEDULE = v_schedule("v-min", rise=1, delays=lambda stages: (1, 1 if stages % 3 else 3, 1))

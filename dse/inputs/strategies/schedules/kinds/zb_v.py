@@ -8,6 +8,7 @@ first of 1F1B. DualPipe (DeepSeek-V3) folded onto one copy of the weights has th
 
 from __future__ import annotations
 
+from dse.base.lazy import np
 from dse.inputs.strategies.schedules.schedule import Schedule, Timetable
 
 # Operations of a chunk: forward, gradient of the input, gradient of the weights.
@@ -15,8 +16,6 @@ _F0, _B0, _W0, _F1, _B1, _W1 = (bytes([number]) for number in range(6))
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
-    import numpy as np
-
     # A shorter step runs the order of 2p - 1 micro-batches without those that it lacks.
     ordered = max(2 * stages - 1, micro_batches)
     ticks = np.empty((3, stages, chunks, micro_batches), np.int64)
