@@ -37,7 +37,8 @@ class _Library(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         """Load the module, and return what it has under this name."""
-        module = importlib.import_module(self.__name__)
+        __import__(self.__name__)  # as a statement does: hooks of audits see it, too
+        module = sys.modules[self.__name__]
         self.__dict__.update(vars(module))
         return getattr(module, name)
 
