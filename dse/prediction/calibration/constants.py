@@ -37,6 +37,13 @@ _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
 _STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
 _START_SHARE = 0.6
 _FRAMEWORK_STARTS = {"launch_us": 15.0, "elementwise": 1.5}
+# NVIDIA's frameworks run the fused kernels of Megatron and Transformer Engine, so that one tells of another.
+# Runs of LLM Foundry are too large to tell a launch.
+_HELD = ("llm-foundry", "megatron-bridge", "megatron-core", "megatron-lm", "nemo")
+# Those that run each operation of PyTorch by itself: a norm in fp32 takes six that move nine times the bytes
+# of a fused one, rotary positions take four for one, a gate two. A layer moves three times the bytes.
+_PLAIN = ("llm-foundry", "nanotron", "torchtitan")
+_PLAIN_ELEMENTWISE = 3.0
 
 
 @dataclass(frozen=True)
@@ -63,14 +70,18 @@ class Owner:
         """Return how strongly a fit holds a constant where it starts: at the share of kernels, if known.
 
         Collectives of a step meet stragglers and other kernels, which those measured alone do not.
+        Frameworks with the same kernels are held, too.
         """
-        is_known = not self.is_framework and accelerator(self.name).kernels is not None
+        if self.is_framework:
+            return KERNELS_PULL if self.name in _HELD else PULL
+        is_known = accelerator(self.name).kernels is not None
         return KERNELS_PULL if is_known and name != "links" else PULL
 
     def typical(self, name: str) -> float:
         """Return from where a constant is searched: the share of kernels alone, or that of most types."""
         if self.is_framework:
-            return _FRAMEWORK_STARTS[name]
+            is_plain = name == "elementwise" and self.name in _PLAIN
+            return _PLAIN_ELEMENTWISE if is_plain else _FRAMEWORK_STARTS[name]
         kernels = accelerator(self.name).kernels
         start = _STARTS.get(name, _START_SHARE) if kernels is None else share_of(kernels, name)
         low, high = self.bounds(name)

@@ -135,7 +135,7 @@ class Timer:
             waiting = kernels.host_launches * self.rates.floor_s - one.total_s
             if waiting > 0:
                 one.add("launches", waiting)
-        again = self._again(kernels, forward) if is_recomputed else Parts()
+        again = self._again(kind, kernels, forward) if is_recomputed else Parts()
         backward = backward.plus(again)
         if plan.zero_stage == 3:
             self._gather_weights(layer_weights(local, kind), forward, backward)
@@ -153,11 +153,22 @@ class Timer:
         """Share of the products of a backward pass that are gradients of weights; frozen ones have none."""
         return 0.5 if self.local.model.lora is None else 0.0
 
-    def _again(self, kernels: Pass, forward: Parts) -> Parts:
-        """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens."""
-        modules = recomputed(self.local.plan)
+    def _again(self, kind: LayerKind, kernels: Pass, forward: Parts) -> Parts:
+        """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens.
+
+        A compiler leaves out what no gradient needs: the last product of a dense layer, and the sum behind
+        it. Norms behind blocks need it, and so do the weights of what experts return.
+        """
+        local, modules = self.local, recomputed(self.local.plan)
         if modules is None:
-            return forward
+            is_compiled = local.framework.memory.selective == "elementwise"
+            if not is_compiled or local.model.post_norms or local.has_experts(kind):
+                return forward
+            units = [kernel.unit for kernel in kernels.forward]
+            last = len(units) - 1 - units[::-1].index("products")
+            found = kernels_s(kernels.forward[:last], self.rates, self._meeting_s)
+            found.add("cp", forward.get("cp", 0.0))
+            return found
         found = kernels_s(kernels.repeated(modules), self.rates)
         if "moe" in modules:
             found.add("ep", forward.get("ep", 0.0))

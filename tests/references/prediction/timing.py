@@ -88,17 +88,18 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
     count = 0
     launched = ended = 0.0  # the next kernel's launch, and the last one's end, from the start of the pass
     for kernel in kernels:
-        each = seconds = meeting_s if kernel.unit == "meeting" else _seconds(kernel, rates)
+        meets = kernel.unit == "meeting"
+        seconds = meeting_s if meets else _seconds(kernel, rates)
         found.add(kernel.part, seconds * kernel.repeats)
-        if kernel.unit == "meeting":
-            each += rates.floor_s
-        else:
-            count += kernel.repeats
-            each += rates.launch_s
+        start_s = rates.floor_s if meets else rates.launch_s
+        count += 0 if meets else kernel.repeats
+        # Of operations that are no kernels of their own here, each is launched by itself.
+        is_elementwise = not kernel.operations and kernel.part == "memory_bound"
+        launches = max(kernel.repeats, rates.elementwise) if is_elementwise else kernel.repeats
         # Of equal kernels in a row, all wait for the first launch, or each for its own.
-        ended = max(ended, launched) + each * kernel.repeats
-        launched += (kernel.repeats - 1) * rates.floor_s
-        ended = max(ended, launched + each)
+        ended = max(ended, launched) + (seconds + start_s) * kernel.repeats
+        launched += (launches - 1) * rates.floor_s
+        ended = max(ended, launched + seconds * kernel.repeats / launches + start_s)
         launched += rates.floor_s
     found.add("launches", count * rates.launch_s)
     waiting = max(ended, launched) - found.total_s

@@ -85,12 +85,15 @@ Parts kernels_s(const std::vector<Kernel>& kernels, const Rates& rates, double m
         const bool meets = kernel.unit == Unit::kMeeting;
         const double seconds = meets ? meeting_s : kernel_s(kernel, rates);
         found[kernel.part] += seconds * kernel.repeats;
-        const double each = seconds + (meets ? rates.floor_s : rates.launch_s);
+        // Of operations that are no kernels of their own here, each is launched by itself.
+        const bool is_elementwise = kernel.operations == 0.0 && kernel.part == StepPart::kMemoryBound;
+        const double launches = is_elementwise ? std::max(kernel.repeats, rates.elementwise) : kernel.repeats;
+        const double start_s = meets ? rates.floor_s : rates.launch_s;
         if (!meets) count += kernel.repeats;
         // Of equal kernels in a row, all wait for the first launch, or each for its own.
-        ended = std::max(ended, launched) + each * kernel.repeats;
-        launched += (kernel.repeats - 1) * rates.floor_s;
-        ended = std::max(ended, launched + each);
+        ended = std::max(ended, launched) + (seconds + start_s) * kernel.repeats;
+        launched += (launches - 1) * rates.floor_s;
+        ended = std::max(ended, launched + seconds * kernel.repeats / launches + start_s);
         launched += rates.floor_s;
     }
     found[StepPart::kLaunches] += count * rates.launch_s;

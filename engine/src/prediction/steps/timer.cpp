@@ -124,7 +124,7 @@ Passes Timer::timed(const LayerKind& kind, bool is_recomputed) {
         if (waiting > 0) (*one)[StepPart::kLaunches] += waiting;
     }
     Parts repeated;
-    if (is_recomputed) repeated = again(pass, forward);
+    if (is_recomputed) repeated = again(kind, pass, forward, meeting);
     backward.add(repeated);
     if (plan.zero_stage == 3) gather_weights(layer_weights(sizes_, kind), forward, backward);
     if (plan.offloaded_layers != 0) {
@@ -140,8 +140,20 @@ Passes Timer::timed(const LayerKind& kind, bool is_recomputed) {
 }
 
 /// The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens.
-Parts Timer::again(const Pass& pass, const Parts& forward) const {
-    if (sizes_.plan.recompute == Recompute::kFull) return forward;
+///
+/// A compiler leaves out what no gradient needs: the last product of a dense layer, and the sum behind it.
+/// Norms behind blocks need it, and so do the weights of what experts return.
+Parts Timer::again(const LayerKind& kind, const Pass& pass, const Parts& forward, double meeting) const {
+    if (sizes_.plan.recompute == Recompute::kFull) {
+        const bool is_compiled = sizes_.framework.memory.selective == Selective::kProducts;
+        if (!is_compiled || sizes_.model.post_norms || sizes_.has_experts(kind)) return forward;
+        std::vector<Kernel> needed = pass.forward;
+        while (!needed.empty() && needed.back().unit != Unit::kProducts) needed.pop_back();
+        if (!needed.empty()) needed.pop_back();
+        Parts found = kernels_s(needed, rates_, meeting);
+        found[StepPart::kCp] += forward[StepPart::kCp];
+        return found;
+    }
     const Modules modules = sizes_.plan.recomputed;
     if (modules == 0) return {};
     Parts found = kernels_s(pass.forward, rates_, 0.0, false, modules);

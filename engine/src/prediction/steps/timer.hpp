@@ -40,7 +40,7 @@ private:
     const Passes& layer(std::uint32_t kind, bool is_recomputed);
     Passes timed(const LayerKind& kind, bool is_recomputed);
     Passes end(bool is_head);
-    Parts again(const Pass& pass, const Parts& forward) const;
+    Parts again(const LayerKind& kind, const Pass& pass, const Parts& forward, double meeting) const;
     double meeting_s();
     void exchange_context(const LayerKind& kind, Parts& forward, Parts& backward);
     void exchange_tokens(Parts& forward, Parts& backward);
