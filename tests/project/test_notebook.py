@@ -31,6 +31,6 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     assert "infinite memory: dp=64 tp=1 sp=1 recompute=False, 3.180 s, 144.2 GB" in text
     assert "80 GB: dp=32 tp=2 sp=1 recompute=True, 3.881 s, 39.4 GB" in text
     assert "26 of 28 fit with recompute, 0 without" in text
-    assert "10.41 s, 20.4 GB" in text
+    assert "10.59 s, 20.4 GB" in text
     assert sum("image/png" in output.get("data", {}) for output in outputs) == 2
     assert not list(tmp_path.iterdir())
