@@ -22,8 +22,8 @@ class Framework:
 
     `launch_us` is what the CPU needs to launch a kernel: where that is longer than the kernels, it bounds a
     pass. `elementwise` is how many times the bytes that elementwise kernels have to move those of the
-    framework move: for each operation of its own kernel, and each copy. These two numbers are fitted;
-    `calibration` says on what, `uncertainty` how well.
+    framework move: for each operation of its own kernel, and each copy. The CPU launches as many operations.
+    These two numbers are fitted; `calibration` says on what, `uncertainty` how well.
     `gradient_bytes` per weight are reduced over data-parallel ranks and summed over micro-batches.
     `attention_factor` multiplies the accelerator's efficiency of fused attention where the framework brings
     kernels of an older generation; `attention_factor_8bit` on accelerators with 8-bit products (Hopper and

@@ -156,13 +156,14 @@ class Timer:
     def _again(self, kind: LayerKind, kernels: Pass, forward: Parts) -> Parts:
         """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens.
 
-        A compiler leaves out what no gradient needs: the last product of a dense layer, and the sum behind
-        it. Norms behind blocks need it, and so do the weights of what experts return.
+        JAX's checkpoint leaves out what no gradient needs: the last product of a dense layer, and the sum
+        behind it. Norms behind blocks need it, and so do the weights of what experts return. An adapter adds
+        products.
         """
         local, modules = self.local, recomputed(self.local.plan)
         if modules is None:
-            is_compiled = local.framework.memory.selective == "elementwise"
-            if not is_compiled or local.model.post_norms or local.has_experts(kind):
+            model, is_jax = local.model, local.framework.memory.selective == "elementwise"
+            if not is_jax or model.post_norms or model.lora is not None or local.has_experts(kind):
                 return forward
             units = [kernel.unit for kernel in kernels.forward]
             last = len(units) - 1 - units[::-1].index("products")

@@ -144,8 +144,10 @@ private:
             if (grid.grow(own, has_sums_, exchanges(random))) continue;
             if (!has_sums_) return false;
             own.at = grid.steps() / 2;
-            while (!grid.grow(own, has_sums_, true))
+            while (!grid.grow(own, has_sums_, true)) {
+                checkpoint_.look();
                 if (++own.at > latest) return false;
+            }
         }
         return true;
     }

@@ -141,12 +141,13 @@ Passes Timer::timed(const LayerKind& kind, bool is_recomputed) {
 
 /// The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens.
 ///
-/// A compiler leaves out what no gradient needs: the last product of a dense layer, and the sum behind it.
-/// Norms behind blocks need it, and so do the weights of what experts return.
+/// JAX's checkpoint leaves out what no gradient needs: the last product of a dense layer, and the sum behind
+/// it. Norms behind blocks need it, and so do the weights of what experts return. An adapter adds products.
 Parts Timer::again(const LayerKind& kind, const Pass& pass, const Parts& forward, double meeting) const {
     if (sizes_.plan.recompute == Recompute::kFull) {
-        const bool is_compiled = sizes_.framework.memory.selective == Selective::kProducts;
-        if (!is_compiled || sizes_.model.post_norms || sizes_.has_experts(kind)) return forward;
+        const Model& model = sizes_.model;
+        const bool is_jax = sizes_.framework.memory.selective == Selective::kProducts;
+        if (!is_jax || model.post_norms || model.lora || sizes_.has_experts(kind)) return forward;
         std::vector<Kernel> needed = pass.forward;
         while (!needed.empty() && needed.back().unit != Unit::kProducts) needed.pop_back();
         if (!needed.empty()) needed.pop_back();
