@@ -68,14 +68,40 @@ class LogFigures:
 
 
 @dataclass
+class _Steps:
+    """The steps of a rank; `start` is where its latest start begins, `writers` their latest steps since."""
+
+    readings: list[Reading] = field(default_factory=list)
+    writers: dict[str, int] = field(default_factory=dict)
+    start: int = 0
+
+    def add(self, one: Reading, writer: str) -> None:
+        same = None if one.step is None else self._same(one.step, writer)
+        if same is None:
+            self.readings.append(one)
+        else:  # another rank writes the same step
+            self.readings[same] = max(self.readings[same], one, key=_slowness)
+
+    def _same(self, step: int, writer: str) -> int | None:
+        """The place of a step that another rank has written, also if that is further by now."""
+        count = len(self.readings)
+        is_last = count > 0 and self.readings[-1].step == step
+        if self.writers.get(writer, -1) >= step and not is_last:
+            self.writers.clear()
+            self.start = count
+        self.writers[writer] = step
+        first = max(self.start, count - (_MOST_LATE if writer else 1))
+        return next((at for at in range(count - 1, first - 1, -1) if self.readings[at].step == step), None)
+
+
+@dataclass
 class _Found:
     """The lines of steps that one reader found, by rank, and its peaks of memory."""
 
-    by_rank: dict[int, list[Reading]] = field(default_factory=dict)
+    by_rank: dict[int, _Steps] = field(default_factory=dict)
     memory_gib: dict[str, float] = field(default_factory=dict)
     batch: int | None = None
     skipped: int = 0
-    writers: dict[str, int] = field(default_factory=dict)
 
     @property
     def rank(self) -> int:
@@ -86,25 +112,8 @@ class _Found:
         for name, value in (("allocated", one.allocated_gib), ("reserved", one.reserved_gib)):
             if value is not None:
                 self.memory_gib[name] = max(value, self.memory_gib.get(name, 0.0))
-        if not one.is_step:
-            return
-        steps = self.by_rank.setdefault(one.rank, [])
-        same = self._same(steps, one.step, writer)
-        if same is None:
-            steps.append(one)
-        else:  # another rank writes the same step
-            steps[same] = max(steps[same], one, key=_slowness)
-
-    def _same(self, steps: Sequence[Reading], step: int | None, writer: str) -> int | None:
-        """The place of a step that another rank has written, also if that is further by now."""
-        if step is None:
-            return None
-        starts_again = self.writers.get(writer, -1) >= step
-        if starts_again:
-            self.writers.clear()
-        self.writers[writer] = step
-        most = _MOST_LATE if writer and not starts_again else 1
-        return next((at for at in range(len(steps) - 1, -1, -1)[:most] if steps[at].step == step), None)
+        if one.is_step:
+            self.by_rank.setdefault(one.rank, _Steps()).add(one, writer)
 
 
 def read_log(path: Path, framework: str = "") -> LogFigures:
@@ -148,7 +157,7 @@ def _add(found: _Found, reader: Reader, line: str, writer: str) -> None:
 
 
 def _figures(path: Path, reader: Reader, own: _Found, found: dict[str, _Found]) -> LogFigures:
-    readings = own.by_rank[own.rank]
+    readings = own.by_rank[own.rank].readings
     notes = []
     if own.skipped:
         notes.append(

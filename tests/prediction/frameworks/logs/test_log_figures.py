@@ -72,6 +72,18 @@ def test_ranks_that_write_a_step_late_start_no_new_run(tmp_path: Path) -> None:
     assert (again.steps, again.left_out) == (7, 2)
 
 
+@pytest.mark.parametrize("labels", [("",), ("[rank0]: ",), ("[rank0]: ", "[rank1]: ")])
+@pytest.mark.parametrize(("first", "counted"), [(1, 16), (6, 11)])
+def test_a_job_that_starts_again_has_two_runs_with_and_without_labels(
+    tmp_path: Path, labels: tuple[str, ...], first: int, counted: int
+) -> None:
+    line = "{}step: {}  loss: 9.1  memory: 38.02GiB(40.02%)  tps: {}\n"
+    steps = [(step, 100) for step in range(1, 11)] + [(step, 200) for step in range(first, 11)]
+    found = read(tmp_path, "".join(line.format(who, *step) for step in steps for who in labels))
+    assert (found.steps, found.left_out) == (counted, 4)
+    assert found.tokens_s_gpu == (150 if first == 1 else 100, 100, 200)
+
+
 @pytest.mark.parametrize("framework", ["megatron-lm", "megatron-bridge", "maxtext", "nemo"])
 def test_seconds_are_the_median_of_the_later_steps(tmp_path: Path, framework: str) -> None:
     assert read(tmp_path, LOGS[framework]).seconds == pytest.approx((4.15, 4.0, 4.3))
