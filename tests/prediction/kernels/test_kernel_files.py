@@ -159,6 +159,13 @@ def test_other_forms_of_the_output_have_the_same_times(tmp_path: Path, change: C
             OUTPUT + "   1024   512  half  sum  -1  15.6  0.1  0.2  7  15.6  0.1  0.2  0\n",
             "line 40: 7 values of 1024 bytes are wrong (#wrong), so that no time can be trusted",
         ),
+        *(
+            (
+                OUTPUT + f"   1024   512  half  sum  -1  15.6  0.1  0.2  {out}  15.6  0.1  0.2  {within}\n",
+                "line 40: 1.04858e+06 values of 1024 bytes are wrong (#wrong)",
+            )
+            for out, within in (("1.04858e+06", "0"), ("0", "1.04858e+06"), ("N/A", "1.04858e+06"))
+        ),
     ],
 )
 def test_a_mistake_in_an_output_of_nccl_tests_is_named(tmp_path: Path, text: str, message: str) -> None:
