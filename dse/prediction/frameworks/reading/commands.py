@@ -11,7 +11,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.files import is_file
 from dse.prediction.frameworks.job import Document
-from dse.prediction.frameworks.reading.configurations import document_of_file, flattened, trainer_document
+from dse.prediction.frameworks.reading.configurations import document_of_file, settings_of, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import data_of, text_of
@@ -19,13 +19,14 @@ from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
-from dse.prediction.frameworks.reading.trainer_files import is_trainer, trainer_arguments
-from dse.prediction.frameworks.reading.values import readable
+from dse.prediction.frameworks.reading.trainer_files import is_trainer, is_trainer_program, trainer_arguments
+from dse.prediction.frameworks.reading.values import ask, missing_in, readable
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
 _OTHER_PROGRAM = re.compile(r"pretrain_(?:bert|hybrid|ict|mamba|retro|t5|vision|vlm)[a-z_]*\.py$")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _COLON = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):", re.ASCII)
+_CONFIG = "--config"
 _ACCELERATE = (
     "num_processes",
     "num_machines",
@@ -64,11 +65,12 @@ def document_of_command(
     launch.words = _with_environment(launch)
     if launch.npus is None:
         launch.npus = launch_npus(launch.environment)
-    file = _trainer_file(launch.words, folder) if framework in ("", "accelerate", "deepspeed") else None
-    if file is not None:
-        return _trainer(launch, framework or "accelerate", where, folder, [], file)
-    framework = framework or detected(keys_of(launch), where, launch.program)
     notes: list[str] = []
+    if framework in ("", "accelerate", "deepspeed"):
+        file = _trainer_file(launch, where, folder, notes)
+        if file is not None or is_trainer_program(launch.program):
+            return _trainer(launch, framework or "accelerate", where, folder, notes, file)
+    framework = framework or detected(keys_of(launch), where, launch.program)
     if framework == "megatron-lm":
         settings = megatron_settings(launch.words, where, notes)
         if "--deepspeed" in settings:
@@ -191,24 +193,46 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
     return Document(settings, framework, model=model, npus=npus, where=where, notes=tuple(notes))
 
 
-def _trainer_file(words: list[str], folder: Path) -> Path | None:
-    """The file with arguments of a Trainer that a command names first, or behind --config."""
-    name = words[1] if words[:1] == ["--config"] and words[1:] else "".join(words[:1])
-    if not name.endswith((".yaml", ".yml", ".json")) or not is_file(_beside(name, folder)):
+_Arguments = tuple[dict[str, Any], dict[str, Any]]
+
+
+def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) -> _Arguments | None:
+    """Take the file with arguments of a Trainer off the words: the first of them, or behind --config."""
+    words, is_known = launch.words, is_trainer_program(launch.program)
+    at = next((at for at, word in enumerate(words) if word.partition("=")[0] == _CONFIG), 0)
+    option, has_value, name = "".join(words[at : at + 1]).partition("=")
+    size = 1
+    if option != _CONFIG:
+        name = option + has_value + name
+    elif not has_value:
+        name, size = "".join(words[at + 1 : at + 2]), 2
+    if not name.endswith((".yaml", ".yml", ".json")) and not (is_known and option == _CONFIG):
         return None
+    if is_known and missing_in(name):
+        raise ask(name, where, option if option == _CONFIG else "its file")
     path = _beside(name, folder)
-    return path if is_trainer(flattened(data_of(path), str(path))) else None
+    if not is_known and not is_file(path):
+        return None
+    found: list[str] = []
+    settings = settings_of(data_of(path), str(path), found)
+    if not is_known and not is_trainer(settings):
+        return None
+    rest = words[:at] + words[at + size :]
+    launch.words = [f"--{word}" if _OVERRIDE.match(word) else word for word in rest]
+    notes += found
+    return trainer_arguments(settings, str(path))
 
 
 def _trainer(
-    launch: Launch, framework: str, where: str, folder: Path, notes: list[str], file: Path | None = None
+    launch: Launch,
+    framework: str,
+    where: str,
+    folder: Path,
+    notes: list[str],
+    file: _Arguments | None = None,
 ) -> Document:
     """Arguments of a Trainer, options of accelerate, and the files that they name."""
-    settings, of_file, words = dict[str, Any](), dict[str, Any](), launch.words
-    if file is not None:
-        settings, of_file = trainer_arguments(flattened(data_of(file), str(file)), str(file))
-        words = words[2 if words[0] == "--config" else 1 :]
-        words = [f"--{word}" if _OVERRIDE.match(word) else word for word in words]
+    (settings, of_file), words = file or ({}, {}), launch.words
     told = launch.options.get("accelerate", {})
     npus = launch.npus
     if "--config-file" in told:

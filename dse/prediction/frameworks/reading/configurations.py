@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file
 from dse.prediction.frameworks.job import Document
-from dse.prediction.frameworks.reading.detection import (
-    FRAMEWORKS,
-    checked_framework,
-    detected,
-    refuse_others,
-)
+from dse.prediction.frameworks.reading.detection import FRAMEWORKS, detected, refuse_others
 from dse.prediction.frameworks.reading.files import data_of
 from dse.prediction.frameworks.reading.interpolations import resolved
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
@@ -48,7 +44,7 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
     if isinstance(data, Mapping) and data.keys() >= _RECORD and isinstance(data["flags"], Mapping):
         return _record(data, framework, where)
     notes: list[str] = []
-    settings = resolved(flattened(data, where), notes)
+    settings = settings_of(data, where, notes)
     suffix = path.suffix.lower()
     npus = None
     if framework in ("", "megatron-bridge") and is_nemo(settings):
@@ -56,7 +52,8 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
         settings, npus = from_nemo(settings, notes)
     if framework in ("", "accelerate", "deepspeed") and is_trainer(settings):
         options, arguments = trainer_arguments(settings, where)
-        return trainer_document(options, arguments, framework or "accelerate", where, path.parent)
+        found = trainer_document(options, arguments, framework or "accelerate", where, path.parent)
+        return replace(found, notes=(*notes, *found.notes))
     if not framework:
         framework = _detected(settings, where, suffix)
     if framework == "megatron-lm":
@@ -71,6 +68,15 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
         where=where,
         notes=tuple(notes),
     )
+
+
+def settings_of(data: Any, where: str, notes: list[str]) -> dict[str, Any]:
+    """Return what a file holds by dotted keys, with the values that its texts name; `notes` get defaults.
+
+    Raises:
+        InputError: it is no mapping, holds a key that is no text or occurs twice, or is too large.
+    """
+    return resolved(flattened(data, where), notes)
 
 
 def _record(data: Mapping[str, Any], framework: str, where: str) -> Document:
@@ -210,9 +216,6 @@ def _resolved(key: str, value: Any, arguments: Mapping[str, Any]) -> Any:
 def _name(arguments: Mapping[str, Any]) -> str:
     name = arguments.get("--model_name_or_path", "")
     return name if isinstance(name, str) else ""
-
-
-__all__ = ["checked_framework", "document_of_file", "trainer_document"]
 
 
 _MOST_KEYS = 100_000

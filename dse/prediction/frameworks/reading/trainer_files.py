@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,14 @@ _AXOLOTL = {
     "fsdp_version": "fsdp_config.fsdp_version",
 }
 _GROUP = "fsdp_config."
+_PROGRAM = re.compile(
+    r"(?:.*/)?(?:axolotl|llamafactory-cli|lmf|trl)|(?:axolotl|llamafactory|trl)\.[\w.]{1,200}"
+)
+
+
+def is_trainer_program(program: str) -> bool:
+    """Return whether a program, or a module that Python runs, is one of a Trainer, whatever its options."""
+    return bool(_PROGRAM.fullmatch(program))
 
 
 def is_trainer(settings: Mapping[str, Any]) -> bool:

@@ -61,6 +61,45 @@ def test_a_command_changes_what_its_file_says(folder: Path) -> None:
     assert document.settings["--per_device_train_batch_size"] == 2
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trl sft --config=t.yaml --max_length 512",
+        "trl sft --max_length 512 --config t.yaml",
+        "trl sft --config t.yaml --max_length 512",
+        "accelerate launch --num_processes 8 sft.py --max_length=512 --config=t.yaml",
+    ],
+)
+@pytest.mark.parametrize("batch", ["${oc.env:BS,4}", 4])
+def test_the_file_behind_config_is_read_wherever_it_stands(line: str, batch: object, tmp_path: Path) -> None:
+    _written(tmp_path, "t.yaml", {"per_device_train_batch_size": batch, "max_length": 64, "bf16": True})
+    document = read_document([_written(tmp_path, "run.sh", line)])
+    assert document.framework == "accelerate"
+    assert document.settings["--per_device_train_batch_size"] == 4
+    assert document.settings["--max_length"] == 512
+    assert "--config" not in document.settings
+    said = ["per_device_train_batch_size is 4, unless BS says another value"] if batch != 4 else []
+    assert [note for note in document.notes if "unless" in note] == said
+
+
+def test_defaults_of_variables_in_a_file_of_a_trainer_are_noted(folder: Path) -> None:
+    name = _written(folder, "a.yaml", {**FACTORY, "per_device_train_batch_size": "${oc.env:BS,4}"})
+    for read in (name, _written(folder, "run.sh", "llamafactory-cli train a.yaml")):
+        document = read_document([read])
+        assert document.settings["--per_device_train_batch_size"] == 4
+        assert "per_device_train_batch_size is 4, unless BS says another value" in document.notes
+
+
+@pytest.mark.parametrize("program", ["trl sft", "python -m trl.scripts.sft", "/opt/bin/trl dpo"])
+def test_a_program_of_a_trainer_is_of_no_other_framework(program: str, tmp_path: Path) -> None:
+    line = f"{program} --max_length 512 --training.seq_len 4096 --parallelism.tensor_parallel_degree 8"
+    assert read_document([_written(tmp_path, "run.sh", line)]).framework == "accelerate"
+    with pytest.raises(InputError, match=r"t\.yaml"):
+        read_document([_written(tmp_path, "run.sh", f"{program} --config t.yaml")])
+    with pytest.raises(InputError, match="--config needs CFG, which has no value; write set=CFG=VALUE"):
+        read_document([_written(tmp_path, "run.sh", f"{program} --config $CFG")])
+
+
 def test_a_file_of_axolotl_has_other_names(folder: Path) -> None:
     reading = read_job(read_document([_written(folder, "b.yml", AXOLOTL), "num_processes=8"]), "llama3_8b")
     assert reading.job is not None, (reading.broken, reading.no_job)
