@@ -57,13 +57,14 @@ class Dialect(ABC):
                 others[key] = value
                 continue
             entry = self.table.keys[fact]
+            found = entry.value_of(value, document.where, key, document.spelled.get(key, key))
             if key in entry.means:
-                implied |= {fact: entry.means[key]} if value is True else {}
+                implied |= {} if found is None else {fact: found}
                 continue
-            found = entry.value_of(value, document.where)
             if fact in facts and facts[fact] != found:
+                names = [document.spelled.get(name, name) for name in (key, said[fact])]
                 raise InputError(
-                    f"{document.where}: {key} is {shown(value)}, but {said[fact]} is "
+                    f"{document.where}: {names[0]} is {shown(value)}, but {names[1]} is "
                     f"{shown(document.settings[said[fact]])}; they are one setting, so write one value"
                 )
             facts[fact], said[fact] = found, key

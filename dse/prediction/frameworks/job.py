@@ -103,6 +103,7 @@ class Document:
     where nothing says it. `where` is how messages call the document. `notes` tell what was read in an
     unusual way. `hosts` is the host file by which ranks are placed, None where a script names none.
     `schedule` is the text of the file that says the pipeline's schedule, None where it is not there.
+    `spelled` are keys as their file writes them, by the key in `settings`, where they differ.
     """
 
     settings: Mapping[str, Any]
@@ -114,3 +115,4 @@ class Document:
     notes: tuple[str, ...] = field(default=())
     hosts: Hosts | None = None
     schedule: str | None = None
+    spelled: Mapping[str, str] = field(default_factory=dict)

@@ -36,26 +36,31 @@ class Key:
     means: Mapping[str, Any] = field(default_factory=dict)
     read_only: bool = False
 
-    def value_of(self, value: Any, where: str) -> Any:
-        """Return the fact that a written value states.
+    def value_of(self, value: Any, where: str, key: str = "", spelled: str = "") -> Any:
+        """Return the fact that a value states which `key` has, one of these; messages call it `spelled`.
+
+        One of `means` that is off states none.
 
         Raises:
             InputError: the value is of another kind.
         """
+        name = spelled or key or self.key
         if value is None:
             return None
-        if self.kind in ("flag", "off"):
+        if self.kind in ("flag", "off") or key in self.means:
             is_on = _switch(value)
             if is_on is None:
-                raise InputError(f"{where}: {self.key} is {shown(value)}; it must be true or false")
+                raise InputError(f"{where}: {name} is {shown(value)}; it must be true or false")
+            if key in self.means:
+                return self.means[key] if is_on else None
             return is_on if self.kind == "flag" else not is_on
         if self.kind in ("int", "number"):
-            return self._number(value, where)
+            return self._number(value, where, name)
         if self.kind == "list":
             return tuple(value) if isinstance(value, list | tuple) else tuple(str(value).split(","))
         return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
-    def _number(self, value: Any, where: str) -> int | float:
+    def _number(self, value: Any, where: str, name: str) -> int | float:
         try:
             number = float(value) if not isinstance(value, bool) else None
         except (TypeError, ValueError):
@@ -63,7 +68,7 @@ class Key:
         if number is None or not abs(number) < 2**63 or (self.kind == "int" and number != int(number)):
             wanted = "an integer" if self.kind == "int" else "a number"
             hint = _AUTO if value == "auto" else ""
-            raise InputError(f"{where}: {self.key} is {shown(value)}; it must be {wanted}{hint}")
+            raise InputError(f"{where}: {name} is {shown(value)}; it must be {wanted}{hint}")
         return int(number) if self.kind == "int" else number
 
     def written(self, value: Any) -> Any:

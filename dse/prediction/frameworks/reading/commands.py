@@ -19,7 +19,12 @@ from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
-from dse.prediction.frameworks.reading.trainer_files import is_trainer, is_trainer_program, trainer_arguments
+from dse.prediction.frameworks.reading.trainer_files import (
+    TrainerFile,
+    is_trainer,
+    is_trainer_program,
+    trainer_file,
+)
 from dse.prediction.frameworks.reading.values import ask, missing_in, readable
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
@@ -193,10 +198,7 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
     return Document(settings, framework, model=model, npus=npus, where=where, notes=tuple(notes))
 
 
-_Arguments = tuple[dict[str, Any], dict[str, Any]]
-
-
-def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) -> _Arguments | None:
+def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) -> TrainerFile | None:
     """Take the file with arguments of a Trainer off the words: the first of them, or behind --config."""
     words, is_known = launch.words, is_trainer_program(launch.program)
     at = next((at for at, word in enumerate(words) if word.partition("=")[0] == _CONFIG), 0)
@@ -220,7 +222,7 @@ def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) ->
     rest = words[:at] + words[at + size :]
     launch.words = [f"--{word}" if _OVERRIDE.match(word) else word for word in rest]
     notes += found
-    return trainer_arguments(settings, str(path))
+    return trainer_file(settings, str(path))
 
 
 def _trainer(
@@ -229,10 +231,10 @@ def _trainer(
     where: str,
     folder: Path,
     notes: list[str],
-    file: _Arguments | None = None,
+    file: TrainerFile | None = None,
 ) -> Document:
     """Arguments of a Trainer, options of accelerate, and the files that they name."""
-    (settings, of_file), words = file or ({}, {}), launch.words
+    settings, of_file, spelled = file or TrainerFile({}, {}, {})
     told = launch.options.get("accelerate", {})
     npus = launch.npus
     if "--config-file" in told:
@@ -252,9 +254,10 @@ def _trainer(
         if group or name in _ACCELERATE:
             settings |= trainer_settings([f"--{key}={value}"], where, notes)
     settings = {key.lstrip("-"): value for key, value in settings.items()}
-    arguments = of_file | trainer_settings(words, where, notes)
-    found = trainer_document(settings, arguments, framework, where, folder)
-    return replace(found, npus=npus or found.npus, notes=(*notes, *found.notes))
+    told_last = trainer_settings(launch.words, where, notes)
+    spelled = {key: name for key, name in spelled.items() if key not in told_last}
+    found = trainer_document(settings, of_file | told_last, framework, where, folder)
+    return replace(found, npus=npus or found.npus, notes=(*notes, *found.notes), spelled=spelled)
 
 
 def _beside(name: str, folder: Path) -> Path:

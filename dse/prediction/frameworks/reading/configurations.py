@@ -17,7 +17,7 @@ from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 from dse.prediction.frameworks.reading.trainer_files import (
     is_trainer,
-    trainer_arguments,
+    trainer_file,
     with_checkpointing,
 )
 
@@ -51,9 +51,9 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
         framework = "megatron-bridge"
         settings, npus = from_nemo(settings, notes)
     if framework in ("", "accelerate", "deepspeed") and is_trainer(settings):
-        options, arguments = trainer_arguments(settings, where)
-        found = trainer_document(options, arguments, framework or "accelerate", where, path.parent)
-        return replace(found, notes=(*notes, *found.notes))
+        file = trainer_file(settings, where)
+        found = trainer_document(file.options, file.arguments, framework or "accelerate", where, path.parent)
+        return replace(found, notes=(*notes, *found.notes), spelled=file.spelled)
     if not framework:
         framework = _detected(settings, where, suffix)
     if framework == "megatron-lm":

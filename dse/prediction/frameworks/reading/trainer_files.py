@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 
@@ -46,27 +46,38 @@ def _is_axolotl(settings: Mapping[str, Any]) -> bool:
     return "base_model" in settings and "micro_batch_size" in settings
 
 
-def trainer_arguments(settings: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what accelerate's file says and the arguments of a Trainer, of the settings of such a file.
+class TrainerFile(NamedTuple):
+    """What accelerate's file says, the arguments of a Trainer, and how a file with both spells their keys."""
+
+    options: dict[str, Any]
+    arguments: dict[str, Any]
+    spelled: dict[str, str]
+
+
+def trainer_file(settings: Mapping[str, Any], where: str) -> TrainerFile:
+    """Return what the settings of a file with arguments of a Trainer say.
 
     Raises:
         InputError: settings of DeepSpeed stand within it.
     """
     names = _AXOLOTL if _is_axolotl(settings) else {}
     found: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
     for key, value in settings.items():
         if value is None:
             continue
         if key.startswith("deepspeed."):
             raise InputError(f"{where}: deepspeed is written within it; name a file of DeepSpeed there")
         if key.startswith(_GROUP):
-            name = key.removeprefix(_GROUP)
-            found[f"{_GROUP}{name if name.startswith('fsdp_') else f'fsdp_{name}'}"] = value
-        elif key == "fsdp" and isinstance(value, list):
-            found["--fsdp"] = " ".join(map(str, value))
-        elif value != "auto":  # which a program finds out: bf16 wherever it can
-            found[names.get(key, f"--{key}")] = value
-        elif key == "bf16":
-            found["--bf16"] = True
+            inner = key.removeprefix(_GROUP)
+            name = f"{_GROUP}{inner if inner.startswith('fsdp_') else f'fsdp_{inner}'}"
+        else:
+            name = names.get(key, f"--{key}")
+        if key == "fsdp" and isinstance(value, list):
+            value = " ".join(map(str, value))
+        if value == "auto" and key != "bf16" and not key.startswith(_GROUP):
+            continue  # a program finds it out
+        found[name] = True if value == "auto" and key == "bf16" else value  # bf16 wherever it can
+        spelled[name] = key
     options = {key: value for key, value in found.items() if not key.startswith("--")}
-    return options, {key: value for key, value in found.items() if key.startswith("--")}
+    return TrainerFile(options, {key: value for key, value in found.items() if key.startswith("--")}, spelled)

@@ -108,6 +108,23 @@ def test_a_file_of_axolotl_has_other_names(folder: Path) -> None:
     assert (model.seq_len, model.batch_size) == (4096, 32)
 
 
+def test_a_message_names_a_key_as_its_writer_spells_it(folder: Path) -> None:
+    wrong = {"gradient_checkpointing": "unsloth"}, {"micro_batch_size": "many"}
+    said = "gradient_checkpointing is 'unsloth'; it must be true", "micro_batch_size is 'many'; it must be an"
+    for values, message in zip(wrong, said, strict=True):
+        name = _written(folder, "b.yml", {**AXOLOTL, **values})
+        for line in (name, _written(folder, "run.sh", "axolotl train b.yml --max_steps 5")):
+            with pytest.raises(InputError, match=rf"b.yml: {message}|run.sh.*: {message}"):
+                read_job(read_document([line, *["num_processes=8"] * (line == name)]), "llama3_8b")
+    _written(folder, "b.yml", AXOLOTL)
+    line = "axolotl train b.yml --gradient_checkpointing unsloth"
+    with pytest.raises(InputError, match=r": --gradient_checkpointing is 'unsloth'"):
+        read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
+    line = "torchrun --nproc_per_node 8 t.py --bf16 True --fsdp full_shard --torch_compile perhaps"
+    with pytest.raises(InputError, match="--torch_compile is 'perhaps'; it must be true or false"):
+        read_job(read_document([_written(folder, "run.sh", line)]), "llama3_8b")
+
+
 @pytest.mark.parametrize(
     ("arguments", "adapters"),
     [
@@ -135,6 +152,9 @@ def test_adapters_are_trained_alone(
     [
         ("--torch_compile True", "torchtitan-compiled", []),
         ("--torch_compile False", "torchtitan", []),
+        ("--torch_compile 1", "torchtitan-compiled", []),
+        ("--torch_compile yes", "torchtitan-compiled", []),
+        ("--torch_compile 0", "torchtitan", []),
         ("--use_liger_kernel True --tp_size 2", "torchtitan", ["--use_liger_kernel", "--tp_size"]),
         ("--load_in_4bit False", "torchtitan", []),
     ],
