@@ -17,6 +17,8 @@ _PROCESSES = ("-np", "-n", "-c", "--np")
 _PLACED = ("-N", "-npernode", "--npernode", "-ppn", "--ppn", "-perhost", "-H", "-host", "--host", "--map-by")
 """Options of mpirun with which slots alone do not say how many processes there are."""
 
+_HOST_FILES = {"--hostfile", "-H"}
+_FILTERS = {"--include", "-i", "--exclude", "-e"}
 Options = Mapping[str, str]
 
 
@@ -141,10 +143,13 @@ def _of_slots(own: Options, environment: Options) -> int | None:
 
 
 def _included(text: str) -> int | None:
-    """The GPUs of HOST:0,1@HOST:0,1, as deepspeed takes them; None where a host has all of its own."""
-    hosts = [host.partition(":")[2] for host in text.split("@")]
-    slots = [list(filter(None, host.split(","))) for host in hosts]
-    return sum(map(len, slots)) if all(slots) else None
+    """The GPUs of HOST:0,1@HOST:0,1, as deepspeed takes them; None where a host has all of its own.
+
+    Deepspeed refuses a slot that is no number, such as 0-3.
+    """
+    slots = [host.partition(":")[2].split(",") for host in text.split("@")]
+    is_known = all(slot.strip().isdecimal() for host in slots for slot in host)
+    return sum(len({*map(int, host)}) for host in slots) if is_known else None
 
 
 def _visible(environment: Options) -> int | None:
@@ -164,11 +169,13 @@ def _of_framework(
     is_said = [any(name in options for name in names) for names in (here, there)]
     counts = [count_of(options, here), count_of(options, there)]
     nodes = counts[0] if is_said[0] and counts[0] else 1 if not is_said[0] and kind == "torchrun" else nodes
-    if kind == "deepspeed" and not is_said[0] and nodes is None:
-        nodes = 1 if "--hostfile" not in options and "-H" not in options else None
-    if kind == "deepspeed" and options.keys() & {"--include", "-i", "--exclude", "-e"}:
+    if kind == "deepspeed" and not is_said[0] and nodes is None and not options.keys() & _HOST_FILES:
+        nodes = 1
+    if kind == "deepspeed" and options.keys() & _FILTERS:
         return _included(options.get("--include", options.get("-i", "")))
-    per_node = _visible(environment) or per_node
+    # Deepspeed heeds the variable only where neither a host file nor an option chooses GPUs.
+    if kind == "torchrun" or not (options.keys() & _HOST_FILES or is_said[1] or (is_said[0] and nodes != 1)):
+        per_node = _visible(environment) or per_node
     is_open = is_said[1] and (options[there[0]] in ("gpu", "auto") or missing_in(options[there[0]]))
     per_node = counts[1] or (per_node if is_open or kind == "deepspeed" else None if is_said[1] else 1)
     return _product(nodes, per_node)
