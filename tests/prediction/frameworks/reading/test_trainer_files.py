@@ -132,6 +132,14 @@ def test_a_message_names_a_key_as_its_writer_spells_it(folder: Path) -> None:
         ("--lora_r 4 --lora_target_modules q_proj o_proj", (4, "qkv+output")),
         ("--finetuning_type lora --lora_rank 32", (32, "qkv+output+feed_forward")),
         ("--use_lora --lora_target_modules all-linear", (8, "qkv+output+feed_forward")),
+        ("--lora_r 4 --lora_target_modules dense dense_h_to_4h", (4, "output+feed_forward")),
+        ("--lora_r 4 --lora_target_modules c_attn c_proj", (4, "qkv+output+feed_forward")),
+        ("--lora_r 4 --lora_target_modules self_attn.v_proj", (4, "qkv")),
+        ("--adapter lora --lora_target_modules q_proj", (8, "qkv")),
+        (
+            "--adapter lora --lora_target_modules q_proj --lora_target_linear true",
+            (8, "qkv+output+feed_forward"),
+        ),
         ("--use_peft False --lora_r 16", None),
         ("--finetuning_type full --lora_rank 8", None),
     ],
@@ -145,6 +153,15 @@ def test_adapters_are_trained_alone(
     assert reading.job is not None, (reading.broken, reading.no_job)
     found = reading.job.model.lora
     assert (found and (found.rank, found.targets)) == adapters
+
+
+def test_modules_that_are_not_known_are_named_or_refused(folder: Path) -> None:
+    line = "torchrun --nproc_per_node 8 t.py --bf16 --max_length 512 --lora_r 4 --lora_target_modules"
+    reading = read_job(read_document([_written(folder, "run.sh", f"{line} q_proj mixer")]), "llama3_8b")
+    assert "no adapters on mixer, which are not known" in reading.assumed
+    reading = read_job(read_document([_written(folder, "run.sh", f"{line} mixer")]), "llama3_8b")
+    assert reading.job is None
+    assert reading.no_job.startswith("adapters on mixer are not modelled; known are q_proj, k_proj")
 
 
 @pytest.mark.parametrize(
