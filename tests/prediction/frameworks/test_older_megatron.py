@@ -55,6 +55,21 @@ def test_an_older_option_counts_as_what_replaces_it(options: str, field: str, va
     assert getattr(_plan(options), field) == value
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--normalization rmsnorm", ["--normalization rmsnorm"]),
+        ("--position-embedding-type alibi", ["--position-embedding-type alibi"]),
+        ("--normalization RMSNorm --position-embedding-type rope", []),
+        ("--normalization rmsnorm --deepspeed", []),
+    ],
+)
+def test_values_of_megatron_deepspeed_are_noted_without_it(options: str, said: list[str]) -> None:
+    notes = read_document(f"{LLAMA} {options}".split(), "megatron-lm").notes
+    suffix = " is no choice of Megatron-LM (of Megatron-DeepSpeed)"
+    assert [note.removesuffix(suffix) for note in notes if note.endswith(suffix)] == said
+
+
 def test_another_optimizer_is_said_to_be_assumed() -> None:
     assumed = "the states of Adam for those of muon, which are not modelled"
     assert assumed in _reading("--optimizer muon").assumed

@@ -32,11 +32,12 @@ _DEEPSPEED_NAMES = """
 --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --universal-checkpoint
 --embed-layernorm --sync-tp-duplicated-parameters --kill-switch-path --skip-train-iteration-range
 """
+_DEEPSPEED = frozenset(_DEEPSPEED_NAMES.split())
 _OLDER_CHOICES: Mapping[str, Mapping[str, str]] = {
     "--normalization": {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"},
     "--position-embedding-type": {"alibi": "alibi"},
 }
-"""Values of Megatron-DeepSpeed, and how they are called today."""
+"""Values of Megatron-DeepSpeed alone, and how they are called today."""
 OLDER = {
     "--activations-checkpoint-method": "2021: all of a layer is recomputed; now --recompute-granularity full",
     "--activations-checkpoint-num-layers": "2021: now --recompute-num-layers",
@@ -64,7 +65,7 @@ OLDER = {
     "--standalone-embedding-stage": "2024: now a pipeline layout",
     "--sharded-state-dict": "2024: now the default",
     "--data-impl": "2023: gone",
-    **dict.fromkeys(_DEEPSPEED_NAMES.split(), "of Megatron-DeepSpeed"),
+    **dict.fromkeys(_DEEPSPEED, "of Megatron-DeepSpeed"),
 }
 """Options that Megatron-LM had, or that its descendants have."""
 _OF_FILES = "--yaml-cfg"
@@ -111,6 +112,7 @@ def megatron_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
         InputError: an unknown option, with the nearest name; a value that is missing or not allowed.
     """
     settings: dict[str, Any] = {}
+    descendants: list[str] = []
     for name, values in grouped(words, where):
         if not name:
             _refuse_stray(values, where, "before the first option")
@@ -132,9 +134,15 @@ def megatron_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
                     "allowed are those of its version 0.19, written in full",
                 )
             )
+        descendants += [
+            f"{name} {value} is no choice of Megatron-LM (of Megatron-DeepSpeed)"
+            for value in values
+            if value in _OLDER_CHOICES.get(name, {})
+        ]
         settings[name] = _megatron_value(
             name, option, [settled(name, value, where, notes, ("megatron-lm",)) for value in values], where
         )
+    notes += [] if settings.keys() & _DEEPSPEED else descendants
     return settings
 
 

@@ -47,7 +47,7 @@ def _is_axolotl(settings: Mapping[str, Any]) -> bool:
 
 
 class TrainerFile(NamedTuple):
-    """What accelerate's file says, the arguments of a Trainer, and how a file with both spells their keys."""
+    """Options of accelerate's file, arguments of a Trainer, and their keys as their file spells them."""
 
     options: dict[str, Any]
     arguments: dict[str, Any]
