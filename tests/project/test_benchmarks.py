@@ -134,7 +134,7 @@ def test_a_page_is_measured_in_a_browser(tmp_path: Path) -> None:
     for row in rows:
         assert 0 < row["usable_s"] <= row["points_s"]
         assert row["change_s"] > 0
-        assert row["start_task_cpu_s"] > 0 < row["use_task_cpu_s"]
+        assert min(row[f"{part}_task_cpu_s"] for part in ("start", "use", "hands")) > 0
         assert 500_000 < row["page_bytes"] < 1_500_000
     assert "can be used after" in done.stdout
 
