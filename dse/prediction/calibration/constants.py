@@ -31,7 +31,7 @@ KERNELS_PULL = 0.02  # two points for a factor of 2.7
 _MOST_ATTENTION = 0.75
 _SHARE_BOUNDS, _LAUNCH_BOUNDS_US = (0.05, 0.92), (1.0, 10.0)
 _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
-# What the best benchmarks of memories and links reach is .92 of their data sheets; a product's less.
+# The best benchmarks of memories and links reach .92 of their data sheets; products reach less.
 # Fused attention: FlashAttention-2 reaches .55 of an A100 with a causal mask, both passes (Dao 2023, figure
 # 4), FlashAttention-3 .75 of an H100 at most (Shah et al. 2024).
 _STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
@@ -40,8 +40,8 @@ _FRAMEWORK_STARTS = {"launch_us": 15.0, "elementwise": 1.5}
 # NVIDIA's frameworks run the fused kernels of Megatron and Transformer Engine, so that one tells of another.
 # Runs of LLM Foundry are too large to tell a launch.
 _HELD = ("llm-foundry", "megatron-bridge", "megatron-core", "megatron-lm", "nemo")
-# Those that run each operation of PyTorch by itself: a norm in fp32 takes six that move nine times the bytes
-# of a fused one, rotary positions take four for one, a gate two. A layer moves three times the bytes.
+# These frameworks run each operation of PyTorch by itself: a norm in fp32 takes six that move nine times the
+# bytes of a fused one, rotary positions take four for one, a gate two. A layer moves three times the bytes.
 _PLAIN = ("llm-foundry", "nanotron", "torchtitan")
 _PLAIN_ELEMENTWISE = 3.0
 
@@ -70,7 +70,7 @@ class Owner:
         """Return how strongly a fit holds a constant where it starts: at the share of kernels, if known.
 
         Collectives of a step meet stragglers and other kernels, which those measured alone do not.
-        Frameworks with the same kernels are held, too.
+        Frameworks with the same kernels are held, too, and one whose runs tell no launch.
         """
         if self.is_framework:
             return KERNELS_PULL if self.name in _HELD else PULL

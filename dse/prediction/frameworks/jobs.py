@@ -18,8 +18,8 @@ from dse.prediction.frameworks.rules import Breach, Facts, Rule, breaches, unche
 from dse.prediction.frameworks.writing.ranks import degrees_of, order_on_nodes
 from dse.prediction.steps.plan import Plan
 
-# The facts that rules ask of a model, by its key.
 _ALWAYS_MEANT = ("seq_len", "batch_size", "lora")
+# The facts that rules ask of a model, by its key.
 _FACTS_OF_MODEL = {
     "num_layers": "layers",
     "d_model": "hidden",

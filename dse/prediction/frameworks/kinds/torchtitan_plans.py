@@ -1,6 +1,6 @@
 """How a job runs, in torchtitan's facts and in the axes of a plan, both ways.
 
-Stages of ZeRO as torchtitan has them: copies, shards, and what stays gathered; both ways.
+A stage of ZeRO is copies, shards, and what stays gathered there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Values that words of a command line stand for.
 
-Values that a script leaves open: marks in words, asked for only where they matter.
+A script leaves some of them open: they are marks in words, asked for only where they matter.
 """
 
 from __future__ import annotations
