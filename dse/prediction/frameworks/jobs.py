@@ -210,6 +210,8 @@ def write_job(
     dialect = dialect_named(framework)
     lacks: list[Lack] = []
     facts = dialect.facts_of(job, lacks)
+    if job.plan.optimizer != "adam" and "optimizer" not in dialect.table.keys:
+        lacks.append(Lack("optimizer", job.plan.optimizer, "adam", "no setting chooses it"))
     if not lacks:
         return Written(dialect, {**dialect.settings(facts), **(kept or {})}, job)
     if not nearest:

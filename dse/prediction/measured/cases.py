@@ -23,7 +23,7 @@ _PRECISIONS = {  # by a part of the column, the first that is there
     "fp8-delayed": "fp8_delayed", "fp8_delayed": "fp8_delayed", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16",
 }  # fmt: skip
 _OF_MEGATRON_CORE = ("megatron-core", "megatron-bridge", "nemo", "nanotron")
-_MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
+_SHORT_STATES = {"moments bfloat16": 8, "sgd": 8}  # bytes of a weight, with the master weight
 _DEDUPLICATING = ("hybridep", "deepep", "deduplicated")
 
 MEMORY_SHARE = 0.94
@@ -128,7 +128,8 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         dispatcher="deduplicated" if row.dispatcher.lower() in _DEDUPLICATING and exchanges else "alltoall",
         overlap_ep=bool(row.a2a_overlap) and exchanges,
         graphs=_graphs(row),
-        optimizer_bytes=_MOMENTS_IN_BF16 if "moments bfloat16" in row.optimizer_detail else None,
+        optimizer_bytes=next((n for name, n in _SHORT_STATES.items() if name in row.optimizer_detail), None),
+        optimizer="sgd" if row.optimizer_detail.startswith("sgd") else "adam",
     )  # fmt: skip
 
 

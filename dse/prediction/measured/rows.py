@@ -132,7 +132,11 @@ _UNMODELLED = {  # and what a prediction takes, so that a row that says just tha
     "recompute_num_layers": (),
     "moe_shared_expert_overlap": (),
     "fp8_attention": (),
-    "optimizer_detail": ("fp32 states", "precision-aware: main grads bfloat16, moments bfloat16"),
+    "optimizer_detail": (
+        "fp32 states",
+        "precision-aware: main grads bfloat16, moments bfloat16",
+        "sgd with momentum",
+    ),
 }
 _MOST = {"zero": 3}
 

@@ -16,13 +16,15 @@ class Plan(Strategy):
     """A strategy whose `micro_batch`, `chunks` and `recompute` are those that run; `sp` is 1.
 
     `activation_recompute` is false, as `recompute` says it. `launch_us`, `elementwise` and
-    `optimizer_bytes` are those of the framework; None means what conf/framework says.
+    `optimizer_bytes` are those of the framework; None means what conf/framework says. `optimizer` is adam or
+    sgd, by which a framework writes them.
     """
 
     micro_batch: int = 1
     launch_us: float | None = None
     elementwise: float | None = None
     optimizer_bytes: int | None = None
+    optimizer: str = "adam"
 
     @property
     def zero_stage(self) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.job import Document
-from dse.prediction.frameworks.jobs import Reading, read_job
+from dse.prediction.frameworks.job import Document, InexpressibleJobError
+from dse.prediction.frameworks.jobs import Reading, read_job, write_job
+from dse.prediction.frameworks.logs.jobs import job_columns
 from dse.prediction.frameworks.reading import read_document
 from dse.prediction.steps.plan import Plan
 
@@ -53,6 +55,33 @@ def _plan(options: str, npus: int = 32, layers: int = 32) -> Plan:
 )
 def test_an_older_option_counts_as_what_replaces_it(options: str, field: str, value: object) -> None:
     assert getattr(_plan(options), field) == value
+
+
+@pytest.mark.parametrize(
+    ("framework", "key"), [("megatron-lm", "--optimizer"), ("megatron-bridge", "optimizer.optimizer")]
+)
+def test_sgd_is_written_as_sgd_though_moments_in_bf16_take_as_many_bytes(framework: str, key: str) -> None:
+    moments = "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"
+    written = {}
+    for options in ("--optimizer sgd", moments):
+        job = _reading(f"{options} --use-distributed-optimizer").job
+        assert job is not None
+        assert job.plan.optimizer_bytes == 8
+        named = replace(job, model=replace(job.model, name="llama3_8b"))
+        settings = write_job(named, framework, nearest=True).settings
+        kinds = [settings[name] for name in settings if "exp" in name and "avg" in name]
+        written[options] = (settings.get(key), kinds)
+    assert written == {"--optimizer sgd": ("sgd", []), moments: (None, ["bf16", "bf16"])}
+
+
+def test_a_framework_that_does_not_choose_the_optimizer_lacks_sgd() -> None:
+    job = _reading("--optimizer sgd").job
+    assert job is not None
+    assert job_columns(job)["optimizer_detail"] == "sgd with momentum"
+    with pytest.raises(InexpressibleJobError, match="optimizer=sgd: no setting chooses it; the nearest is"):
+        write_job(job, "accelerate")
+    plan = write_job(job, "accelerate", nearest=True).job.plan
+    assert (plan.optimizer, plan.optimizer_bytes) == ("adam", None)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def plan_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         "overlap_ep": bool(facts["overlap_ep"]) and has_exchange,
         "graphs": _graphs(facts),
         "optimizer_bytes": _optimizer_bytes(facts, assumed),
+        "optimizer": "sgd" if facts.get("optimizer") == "sgd" else "adam",
     }
     if facts["deepspeed"]:
         values["framework"] = "megatron-deepspeed"
@@ -251,7 +252,8 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     facts |= _recompute_facts(plan.recompute, plan.recompute_layers, light)
     if plan.offload.startswith("activations"):
         facts["offload_layers"] = _offloaded_layers(job, lacks)
-    moments = _MOMENTS.get(plan.optimizer_bytes or 0)
+    facts["optimizer"] = plan.optimizer
+    moments = _MOMENTS.get(plan.optimizer_bytes or 0) if plan.optimizer == "adam" else None
     if plan.offload == "optimizer" or moments:
         facts["precision_aware"] = True
         facts["optimizer_offload"] = plan.offload == "optimizer"
@@ -282,7 +284,7 @@ def _refuse(plan: Plan, lacks: list[Lack]) -> None:
         (
             "optimizer_bytes",
             None,
-            plan.optimizer_bytes not in (None, *_MOMENTS),
+            plan.optimizer == "adam" and plan.optimizer_bytes not in (None, *_MOMENTS),
             "Megatron keeps a master weight, and both moments in fp32, bf16 or fp8",
         ),
     )

@@ -62,10 +62,16 @@ def _choices(plan: Plan) -> dict[str, Any]:
         "dispatcher": plan.dispatcher if plan.ep > 1 else "",
         "a2a_overlap": plan.overlap_ep if plan.ep > 1 else None,
         "cuda_graph": "" if plan.graphs == "none" else plan.graphs,
-        "optimizer_detail": "precision-aware: main grads bfloat16, moments bfloat16"
-        if plan.optimizer_bytes == _MOMENTS_IN_BF16
-        else "",
+        "optimizer_detail": _optimizer(plan),
     }
+
+
+def _optimizer(plan: Plan) -> str:
+    """The states of the optimizer where they are not those of Adam in fp32."""
+    if plan.optimizer == "sgd":
+        return "sgd with momentum"
+    is_short = plan.optimizer_bytes == _MOMENTS_IN_BF16
+    return "precision-aware: main grads bfloat16, moments bfloat16" if is_short else ""
 
 
 def _recomputed(job: Job) -> dict[str, Any]:
