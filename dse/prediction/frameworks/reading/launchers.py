@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -95,6 +96,21 @@ def _wrapped(words: Sequence[str]) -> int:
     """The place of the command that a wrapper runs; 0 if there is none."""
     others = ((at, word) for at, word in enumerate(words) if at and "=" not in word and word not in _PREFIXES)
     return next((at for at, word in others if is_launched([word])), 0)
+
+
+def started_at(words: Sequence[str], where: str) -> int:
+    """Return the place of the command that schedulers, MPI and wrappers start; 0 if they start none."""
+    rest = list(words)
+    with suppress(InputError):  # a command without a program is refused where it is asked for
+        for _ in words:
+            while rest and _ASSIGNED.match(rest[0]):
+                del rest[0]
+            name = PurePosixPath(rest[0]).name if rest else ""
+            starts = name in _PREFIXES or name in _OF_IBRUN or name in (*ALLOTTING, "mpiexec")
+            if not starts and not (name in _WRAPPERS and _wrapped(rest)):
+                return len(words) - len(rest) if rest else 0
+            _step(Launch(), name, rest, where)
+    return 0
 
 
 def launch_of(

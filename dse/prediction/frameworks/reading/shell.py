@@ -11,8 +11,7 @@ from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import is_file
 from dse.prediction.frameworks.reading.conditions import holds
 from dse.prediction.frameworks.reading.files import text_of
-from dse.prediction.frameworks.reading.launcher_counts import ALLOTTING
-from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
+from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched, started_at
 from dse.prediction.frameworks.reading.shell_flow import Flow
 from dse.prediction.frameworks.reading.shell_nodes import Assignment, Simple
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
@@ -262,8 +261,10 @@ class _Interpreter(Flow):
         place = self._place(node.line)
         if missing_in(words[0]):
             raise ask(words[0], place, "the command")
+        first = started_at(words, place)
         for at, word in enumerate(words):
-            if self._is_written(words, at, word):
+            is_started = at == first or (at > 0 and words[at - 1] in _SHELLS)
+            if is_started and PurePosixPath(readable(word)).name in self._files:
                 return self._run_written(words, at, node)
         if words[0] in _REMOTE:
             return self._remote(words, node)
@@ -282,11 +283,6 @@ class _Interpreter(Flow):
         environment |= {item.name: self.variables.text(item.word) for item in node.assignments}
         self.commands.append(Command(tuple(words), environment, node.line))
         return True
-
-    def _is_written(self, words: Sequence[str], at: int, word: str) -> bool:
-        """Whether a word is a file that the script wrote and that a command starts."""
-        is_started = at == 0 or words[at - 1] in _SHELLS or words[0] in ALLOTTING
-        return is_started and PurePosixPath(readable(word)).name in self._files
 
     def _run_written(self, words: list[str], at: int, node: Simple) -> bool:
         """Read a file that the script wrote before, with the words behind it as its arguments."""

@@ -254,6 +254,29 @@ def test_a_script_that_a_script_writes_and_starts_is_read() -> None:
         read_script(circle, "x.sh")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun -N 2 python p.py --deepspeed_config ds.json",
+        "mpirun -np 8 python p.py ds.json",
+        "flux run -N 2 python train.py",
+        "srun python train.py ds.json",
+        "torchrun p.py ds.json",
+    ],
+)
+def test_a_written_file_that_is_an_option_or_read_by_python_is_no_script(command: str) -> None:
+    written = "cat > ds.json <<EOF\n{1}\nEOF\ncat > train.py <<EOF\nimport x\nEOF\n"
+    (found,) = read_script(written + command, "a.sh").commands
+    assert " ".join(found.words) == command
+
+
+@pytest.mark.parametrize("before", ["srun -N 2", "srun -N 2 env A=1", "mpirun -np 8 bash", "nohup", "A=1"])
+def test_a_written_script_behind_launchers_and_their_options_is_read(before: str) -> None:
+    written = "cat > r.sh <<'EOF'\ntorchrun $1\nEOF\n"
+    (found,) = read_script(f"{written}{before} ./r.sh 4 r.sh", "a.sh").commands
+    assert found.words[-2:] == ("torchrun", "4")
+
+
 def test_what_is_passed_over_is_noted() -> None:
     assert read_script("cd x\nmodule load y\ntorchrun a", "a.sh").notes == (
         "line 1: cd is passed over",
