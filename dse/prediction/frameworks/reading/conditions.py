@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from glob import escape
 from typing import NoReturn
 
 from dse.base.errors import InputError, excerpt
+from dse.prediction.frameworks.reading.shell_changes import globbed
 from dse.prediction.frameworks.reading.shell_nodes import Case, Node
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
-from dse.prediction.frameworks.reading.shell_tokens import Part, Token
+from dse.prediction.frameworks.reading.shell_tokens import Token
 from dse.prediction.frameworks.reading.shell_words import Variables
 from dse.prediction.frameworks.reading.values import ask, missing_in, readable, without_unset
 
@@ -70,18 +70,21 @@ def _item(part: Token | str, variables: Variables) -> tuple[str, bool]:
     if part.kind == "operator":
         return part.text, True
     is_plain = len(part.parts) == 1 and part.parts[0].kind == "text" and not part.parts[0].is_quoted
-    if any(_is_pattern(piece) for piece in part.parts):
-        texts = [(variables.text((piece,)), _is_pattern(piece)) for piece in part.parts]
-        return _Pattern("".join(text if is_open else escape(text) for text, is_open in texts)), False
-    return variables.text(part.parts), is_plain
+    texts = [(variables.text((piece,)), piece.is_quoted) for piece in part.parts]
+    text, pattern = "".join(text for text, _ in texts), globbed(texts)
+    return (text if pattern == globbed([(text, True)]) else _Pattern(text, pattern)), is_plain
 
 
 class _Pattern(str):
-    """A text with * or ? that stand for others."""
+    """A text without quotes in which signs such as * stand for others, as fnmatch has them in `form`."""
 
+    __slots__ = ("form",)
+    form: str
 
-def _is_pattern(part: Part) -> bool:
-    return part.kind == "text" and not part.is_quoted and bool(set("*?") & set(part.text))
+    def __new__(cls, text: str, form: str) -> _Pattern:
+        made = super().__new__(cls, text)
+        made.form = form
+        return made
 
 
 class _Condition:
@@ -146,7 +149,7 @@ class _Condition:
         if isinstance(other, _Pattern):
             if operator in _NUMBERS:
                 self.refuse()
-            return lambda: fnmatchcase(self._known(first), self._known(other)) == (operator != "!=")
+            return lambda: fnmatchcase(self._known(first), self._known(other.form)) == (operator != "!=")
         if operator in _NUMBERS:
             number = self._variables.number
             return lambda: _NUMBERS[operator](number(first, self._line), number(other, self._line))

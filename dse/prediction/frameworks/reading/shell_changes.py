@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import translate
+from typing import NamedTuple
 
 from dse.base.errors import InputError, excerpt
 
 SIGNS = ("##", "#", "%%", "%", "//", "/", ",,", ",", "^^", "^", ":")
 """What may stand between a name and a pattern; longer ones come first."""
 
+_CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z"}
+_CLASSES |= {"space": " \t\n\r\f\v", "blank": " \t", "xdigit": "0-9a-fA-F"}
+_CLASS = re.compile(r"\[:([a-z]+):\]")
 _MOST_PATTERN = 200
 _MOST_TEXT = 10_000
 _CASES: dict[str, Callable[[str], str]] = {
@@ -21,33 +25,52 @@ _CASES: dict[str, Callable[[str], str]] = {
 }
 
 
-def changed(text: str, sign: str, operand: str, number: Callable[[str], int], where: str) -> str:
+class Operand(NamedTuple):
+    """A `pattern` as fnmatch has it, and a text to put there; `plain` is all that stands behind the sign."""
+
+    plain: str
+    pattern: str = ""
+    new: str = ""
+
+
+def globbed(pieces: Iterable[tuple[str, bool]]) -> str:
+    """Return a pattern of bash as fnmatch has it, from texts and whether each is quoted."""
+    return "".join(
+        re.sub(r"[*?[]", r"[\g<0>]", text)
+        if is_quoted
+        else _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), text).replace("[^", "[!")
+        for text, is_quoted in pieces
+    )
+
+
+def changed(text: str, sign: str, operand: Operand, number: Callable[[str], int], where: str) -> str:
     """Return a value as bash changes it.
 
     Args:
         text: the value.
         sign: one of `SIGNS`.
-        operand: a pattern, PATTERN/TEXT, or START:LENGTH.
+        operand: a pattern with its new text, or START:LENGTH.
         number: returns the number that an expression stands for.
         where: how messages call the place.
 
     Raises:
         InputError: the value or the pattern is too long, or a case is changed where a pattern fits only.
     """
-    if len(text) > _MOST_TEXT or len(operand) > _MOST_PATTERN or operand.count("*") > 1:
+    stars = operand.pattern.replace("[*]", "").count("*")
+    if len(text) > _MOST_TEXT or len(operand.plain) > _MOST_PATTERN or stars > 1:
         raise InputError(
-            f"{where}: {excerpt(operand)} is no pattern that is read; it has at most one * and "
+            f"{where}: {excerpt(operand.plain)} is no pattern that is read; it has at most one * and "
             f"{_MOST_PATTERN} characters, and the value at most {_MOST_TEXT}"
         )
     if sign == ":":
-        return _piece(text, operand, number)
+        return _piece(text, operand.plain, number)
     if sign in _CASES:
-        if operand:
+        if operand.plain:
             raise InputError(f"{where}: {sign} is read without a pattern")
         return _CASES[sign](text)
     if sign in ("/", "//"):
         return _replaced(text, operand, sign == "//")
-    return _cut(text, operand, sign)
+    return _cut(text, operand.pattern, sign)
 
 
 def _piece(text: str, operand: str, number: Callable[[str], int]) -> str:
@@ -60,14 +83,15 @@ def _piece(text: str, operand: str, number: Callable[[str], int]) -> str:
     return text[first : len(text) + count if count < 0 else first + count]
 
 
-def _replaced(text: str, operand: str, everywhere: bool) -> str:
-    pattern, _, new = operand.partition("/")
-    ends = {"#": (r"\A", ""), "%": ("", r"\Z")}.get(pattern[:1], ("", ""))
-    pattern = pattern[1:] if any(ends) else pattern
+def _replaced(text: str, operand: Operand, everywhere: bool) -> str:
+    pattern = operand.pattern
+    ends = {} if everywhere else {"#": (r"\A", ""), "%": ("", r"\Z")}
+    begin, end = ends.get(pattern[:1], ("", ""))
+    pattern = pattern[1:] if begin or end else pattern
     if not pattern:
         return text
-    form = f"{ends[0]}{_form(pattern)}{ends[1]}"
-    return re.sub(form, lambda _: new, text, count=0 if everywhere else 1, flags=re.DOTALL)
+    form = f"{begin}{_form(pattern)}{end}"
+    return re.sub(form, lambda _: operand.new, text, count=0 if everywhere else 1, flags=re.DOTALL)
 
 
 def _cut(text: str, pattern: str, sign: str) -> str:

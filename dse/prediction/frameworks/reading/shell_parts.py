@@ -36,15 +36,6 @@ def _is_not_0(part: Part) -> Simple:
     return Simple((), ((test,), (part,), (sign,), (zero,)), part.line)
 
 
-def pattern(word: Word) -> str:
-    """Return a pattern as fnmatch has it: what is quoted stands for itself."""
-    return "".join(
-        f"[{letter}]" if letter == "[" or (part.is_quoted and letter in "*?") else letter
-        for part in word
-        for letter in part.text
-    )
-
-
 def assignment(token: Token) -> Assignment | None:
     """Return the assignment that a token is; None for another word."""
     if token.kind == "array":

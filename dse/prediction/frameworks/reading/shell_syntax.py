@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from dse.base.errors import excerpt
+from dse.prediction.frameworks.reading.shell_changes import globbed
 from dse.prediction.frameworks.reading.shell_nodes import (
     Assignment,
     Case,
@@ -19,7 +20,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Test,
     Word,
 )
-from dse.prediction.frameworks.reading.shell_parts import assignment, counted, pattern, plain
+from dse.prediction.frameworks.reading.shell_parts import assignment, counted, plain
 from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token, Tokens
 
 _MOST_DEPTH = 30
@@ -288,7 +289,7 @@ class Statements:
         parts = self._token.parts
         if not parts or any(p.kind != "text" or ("[" in p.text and not p.is_quoted) for p in parts):
             self._refuse(_PATTERNS)
-        return pattern(self._move().parts)
+        return globbed((part.text, part.is_quoted) for part in self._move().parts)
 
     def _enter(self) -> None:
         self._depth += 1

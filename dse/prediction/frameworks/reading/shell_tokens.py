@@ -249,7 +249,8 @@ class Tokens:
             change = _CHANGE.match(self.text, name.end())
             if change is not None and name[1] != "#":
                 self._advance(change.end())
-                word = tuple(self._parts("}", is_quoted=is_quoted))
+                is_pattern = change[0][0] in "#%/,^"  # quotes around all of it leave its signs
+                word = tuple(self._parts("}", is_quoted=is_quoted and not is_pattern))
                 return part._replace(change=change[0], word=word)
             if self.text.startswith("}", name.end()):
                 self._advance(name.end() + 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
-from dse.prediction.frameworks.reading.shell_changes import SIGNS, changed
+from dse.prediction.frameworks.reading.shell_changes import SIGNS, Operand, changed, globbed
 from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
 from dse.prediction.frameworks.reading.values import OUTPUT, ask, is_open, mark, missing_in, without_unset
 
@@ -129,6 +129,8 @@ class Variables:
             )
 
     def _variable(self, part: Part) -> list[str]:
+        if part.before == "!" and part.item in ("@", "*"):
+            return self._places(part)
         value = self._value(part)
         is_set = value is not None and (part.change[:1] != ":" or value not in ("", [], [""]))
         kind = part.change[-1:]
@@ -141,6 +143,8 @@ class Variables:
             if kind == "=":
                 self.assign(part.text, default)
             return [default]
+        if value is None and part.text in ("@", "*") and part.change == ":":
+            value = []
         if value is None:
             is_list = part.text in "@*" or part.item in ("@", "*")
             is_own = self.is_function and part.text.isdigit()
@@ -151,6 +155,15 @@ class Variables:
             return [value]
         is_joined = part.is_quoted and "*" in (part.item, part.text)
         return [" ".join(value)] if is_joined else list(value)
+
+    def _places(self, part: Part) -> list[str]:
+        """The places of the items of an array."""
+        items = self._value(part._replace(before=""))
+        items = [items] if isinstance(items, str) else items or []
+        if open_items := "".join(filter(missing_in, items)):
+            raise ask(open_items, f"{self.where}: line {part.line}", f"${{!{part.text}[{part.item}]}}")
+        places = list(map(str, range(len(items))))
+        return [" ".join(places)] if part.is_quoted and part.item == "*" else places
 
     def _length(self, value: str | list[str] | None, part: Part) -> str:
         """How many items an array has, or characters a text; those of an open value are asked for."""
@@ -163,20 +176,36 @@ class Variables:
     def _changed(self, value: str | list[str], part: Part) -> str | list[str]:
         """A value without a part of it, or with another one; open values stay open."""
         place = f"{self.where}: line {part.line}"
-        operand = self.text(part.word)
+        operand = self._operand(part)
         if part.change == ":" and isinstance(value, list):
-            start, _, count = (text.strip() for text in operand.partition(":"))
-            first = self._index(start, part)
-            first = max(0, first - 1) if part.text in ("@", "*") else first
-            return value[first:][: self._index(count, part) if count else None]
+            start, _, count = (text.strip() for text in operand.plain.partition(":"))
+            first, most = self._index(start, part), self._index(count, part) if count else None
+            items = [self.where, *value] if part.text in ("@", "*") else value
+            first += len(items) if first < 0 else 0
+            if most is not None and most < 0:
+                raise InputError(f"{place}: a number of items is at least 0, not {most}")
+            return items[first:][:most] if first >= 0 else []
         items = [value] if isinstance(value, str) else value
         found = [
             mark(missing_in(item), is_computed=True)
-            if missing_in(item + operand)
+            if missing_in(item + operand.plain)
             else changed(item, part.change, operand, lambda text: self._index(text, part), place)
             for item in items
         ]
         return found[0] if isinstance(value, str) else found
+
+    def _operand(self, part: Part) -> Operand:
+        """Expand a pattern, in which quoted signs stand for themselves, and its new text behind a /."""
+        word, new = part.word, ""
+        for place, piece in enumerate(word if part.change in ("/", "//") else ()):
+            before, is_parted, after = piece.text.partition("/")
+            if piece.kind == "text" and not piece.is_quoted and is_parted:
+                word = (*part.word[:place], piece._replace(text=before))
+                new = self.text((piece._replace(text=after), *part.word[place + 1 :]))
+                break
+        pieces = [(self.text((piece,)), piece.is_quoted) for piece in word]
+        plain = "".join(text for text, _ in pieces)
+        return Operand(f"{plain}{new}", globbed(pieces), new)
 
     def _index(self, text: str, part: Part) -> int:
         """The number of an expression in brackets, or of a place."""
