@@ -27,7 +27,7 @@ _TRAINERS = frozenset({"axolotl", "llamafactory-cli", "lmf", "trl"})
 _OF_IBRUN = frozenset({"tacc_affinity", "task_affinity"})  # bind what follows to cores
 _SHELLS = frozenset({"bash", "sh"})
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?", re.ASCII)
-_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _TORCHRUN = (
     "torch.distributed.run",
     "torch.distributed.launch",
@@ -103,7 +103,7 @@ def started_at(words: Sequence[str], where: str) -> int:
     rest = list(words)
     with suppress(InputError):  # a command without a program is refused where it is asked for
         for _ in words:
-            while rest and _ASSIGNED.match(rest[0]):
+            while rest and ASSIGNED.match(rest[0]):
                 del rest[0]
             name = PurePosixPath(rest[0]).name if rest else ""
             starts = name in _PREFIXES or name in _OF_IBRUN or name in (*ALLOTTING, "mpiexec")
@@ -132,7 +132,7 @@ def launch_of(
     """
     launch, rest = Launch(), list(words)
     for _ in range(len(words) + 1):
-        while rest and _ASSIGNED.match(rest[0]):
+        while rest and ASSIGNED.match(rest[0]):
             name, _, value = rest.pop(0).partition("=")
             launch.environment[name] = value
         if not rest:

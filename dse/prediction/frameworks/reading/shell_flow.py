@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.conditions import chosen, holds
@@ -14,6 +15,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Function,
     Loop,
     Node,
+    Pipeline,
     Repeat,
     Simple,
     Subshell,
@@ -26,31 +28,36 @@ _MOST_STEPS = 100_000
 
 
 class Flow(ABC):
-    """Interprets statements; what a simple command does is left to the class of a reader."""
+    """Interprets statements; each has a status, 0 where it succeeds, as in bash.
+
+    What a simple command does is left to the class of a reader.
+    """
 
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
         self._steps = 0
         self._exported: dict[str, None] = {}
+        self._exports_all = False
         self._functions: dict[str, Sequence[Node]] = {}
+        self._locals: list[dict[str, str | list[str] | None]] = []
         self._is_over = False
         self._has_returned = False
         self._loops = 0
         self._leaves = ""
 
     @abstractmethod
-    def _simple(self, node: Simple) -> bool:
-        """Interpret a command; return whether it succeeds."""
+    def _simple(self, node: Simple) -> int:
+        """Interpret a command; return its status."""
 
-    def run(self, nodes: Sequence[Node]) -> bool:
-        """Interpret statements; return whether the last succeeds."""
-        succeeds = True
+    def run(self, nodes: Sequence[Node]) -> int:
+        """Interpret statements; return the status of the last."""
+        status = 0
         for node in nodes:
             if self._is_left:
-                break
+                return self.variables.status
             self._count_step()
-            succeeds = self._one(node)
-        return succeeds
+            status = self._one(node)
+        return status
 
     @property
     def _is_left(self) -> bool:
@@ -62,31 +69,39 @@ class Flow(ABC):
         if self._steps > _MOST_STEPS:
             raise InputError(f"{self.variables.where}: runs through more than {_MOST_STEPS} statements")
 
-    def _one(self, node: Node) -> bool:
+    def _one(self, node: Node) -> int:
+        status = self._status_of(node)
+        self.variables.status = status
+        return status
+
+    def _status_of(self, node: Node) -> int:
         if isinstance(node, Choice):
             for condition, body in node.branches:
-                if not condition or self.run(condition):
+                if not condition or self.run(condition) == 0 or self._is_left:
                     return self.run(body)
-            return True
+            return 0
         if isinstance(node, Test):
-            return holds(node.tokens, self.variables, node.line)
+            return int(not holds(node.tokens, self.variables, node.line))
         if isinstance(node, Case):
             return self.run(chosen(node, self.variables))
         if isinstance(node, Chain):
             return self._chain(node)
+        if isinstance(node, Pipeline):
+            return self._pipeline(node)
         if isinstance(node, Loop):
             return self._loop(node)
         if isinstance(node, Repeat):
             return self._repeat(node)
         if isinstance(node, Subshell):
-            return self._subshell(node)
+            with self._apart():
+                return self.run(node.body)
         if isinstance(node, Function):
             self._functions[node.name] = node.body
-            return True
+            return 0
         return self._simple(node)
 
-    def _loop(self, loop: Loop) -> bool:
-        values = list(self.variables.positional)
+    def _loop(self, loop: Loop) -> int:
+        values, status = list(self.variables.positional), 0
         if loop.words is None:
             self.variables.uses_arguments = True
         else:
@@ -95,39 +110,55 @@ class Flow(ABC):
             if value and not without_unset(value):
                 continue
             self.variables.assign(loop.name, value)
-            if not self._goes_on(loop.body):
+            status, goes_on = self._once(loop.body)
+            if not goes_on:
                 break
-        return True
+        return status
 
-    def _repeat(self, loop: Repeat) -> bool:
+    def _repeat(self, loop: Repeat) -> int:
         self.run(loop.before)
-        while not loop.condition or self.run(loop.condition) != loop.is_until:
-            self._count_step()
-            if not self._goes_on(loop.body):
+        status, goes_on = 0, True
+        while goes_on and (not loop.condition or (self.run(loop.condition) == 0) != loop.is_until):
+            if self._is_left:
                 break
-            self.run(loop.after)
-        return True
+            self._count_step()
+            status, goes_on = self._once(loop.body)
+            if goes_on:
+                self.run(loop.after)
+        return self.variables.status if self._is_left else status
 
-    def _goes_on(self, body: Sequence[Node]) -> bool:
-        """Run the body of a loop once; return whether the loop goes on."""
+    def _once(self, body: Sequence[Node]) -> tuple[int, bool]:
+        """Run the body of a loop once; return its status and whether the loop goes on."""
         self._loops += 1
-        self.run(body)
+        status = self.run(body)
         self._loops -= 1
         leaves, self._leaves = self._leaves, ""
-        return leaves != "break" and not self._is_left
+        return status, leaves != "break" and not self._is_left
 
-    def _subshell(self, node: Subshell) -> bool:
-        """Run statements whose variables, functions and exit are their own."""
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Let statements run as in a shell of their own, whose variables, functions and exit stay there."""
         values = self.variables
-        before = dict(values.values), values.positional, dict(self._exported), dict(self._functions)
-        succeeds = self.run(node.body)
-        values.values, values.positional, self._exported, self._functions = before
-        self._is_over = False
-        return succeeds
+        kept = values.values, values.positional, values.is_function
+        own = self._exported, self._exports_all, self._functions, self._locals, self._loops
+        values.values, self._exported = dict(values.values), dict(self._exported)
+        self._functions, self._locals = dict(self._functions), [dict(each) for each in self._locals]
+        yield
+        values.values, values.positional, values.is_function = kept
+        self._exported, self._exports_all, self._functions, self._locals, self._loops = own
+        self._is_over, self._has_returned, self._leaves = False, False, ""
 
-    def _chain(self, chain: Chain) -> bool:
-        succeeds = self._one(chain.first) != (0 in chain.negated)
-        for place, (operator, node) in enumerate(chain.others, 1):
-            if operator == "|" or succeeds == (operator == "&&"):
-                succeeds = self._one(node) != (place in chain.negated)
-        return succeeds
+    def _pipeline(self, node: Pipeline) -> int:
+        """Run commands, each in a shell of its own where several are in a pipe; the last gives the status."""
+        status = 0
+        for command in node.commands:
+            with self._apart() if len(node.commands) > 1 else nullcontext():
+                status = self._one(command)
+        return int(status == 0) if node.is_negated and not self._is_left else status
+
+    def _chain(self, chain: Chain) -> int:
+        status = self._one(chain.first)
+        for operator, node in chain.others:
+            if (status == 0) == (operator == "&&") and not self._is_left:
+                status = self._one(node)
+        return status

@@ -8,7 +8,9 @@ from typing import Union
 from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token
 
 Word = tuple[Part, ...]
-Node = Union["Simple", "Test", "Choice", "Case", "Chain", "Loop", "Repeat", "Subshell", "Function"]
+Node = Union[
+    "Simple", "Test", "Choice", "Case", "Chain", "Loop", "Repeat", "Subshell", "Function", "Pipeline"
+]
 """A statement; Python 3.10 reads this at run time."""
 
 
@@ -104,10 +106,18 @@ class Subshell:
 
 
 @dataclass(frozen=True)
+class Pipeline:
+    """Commands in a pipe, or a single one, whose status `is_negated` by a ! before it."""
+
+    commands: tuple[Node, ...]
+    is_negated: bool
+    line: int
+
+
+@dataclass(frozen=True)
 class Chain:
-    """Statements joined by && or ||, or commands in a pipe; `negated` are the places of a !."""
+    """Statements joined by && or ||."""
 
     first: Node
     others: tuple[tuple[str, Node], ...]
-    negated: frozenset[int]
     line: int

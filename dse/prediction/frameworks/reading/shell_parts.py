@@ -28,7 +28,7 @@ def counted(part: Part) -> Node:
     value = Assignment(name, False, (part._replace(word=word),), None, line)
     told = first._replace(text=f"{name}-({step}1)" if step else name)  # NAME++ tells the old value
     holds = _is_not_0(part._replace(word=(told,)))
-    return Chain(Simple((value,), (), line), (("&&", holds),), frozenset(), line)
+    return Chain(Simple((value,), (), line), (("&&", holds),), line)
 
 
 def _is_not_0(part: Part) -> Simple:

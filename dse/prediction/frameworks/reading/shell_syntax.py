@@ -14,6 +14,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Function,
     Loop,
     Node,
+    Pipeline,
     Repeat,
     Simple,
     Subshell,
@@ -74,20 +75,30 @@ class Statements:
                 )
 
     def _chain(self) -> Node:
-        line, negated, others = self._token.line, set[int](), list[tuple[str, Node]]()
-        first = self._maybe_negated(negated, 0)
-        while self._token.kind == "operator" and self._token.text in ("&&", "||", "|"):
-            operator = self._move().text
-            while self._token.text == "\n":
-                self._move()
-            others.append((operator, self._maybe_negated(negated, len(others) + 1)))
-        return Chain(first, tuple(others), frozenset(negated), line) if others or negated else first
+        line, first, others = self._token.line, self._pipeline(), list[tuple[str, Node]]()
+        while operator := self._joint("&&", "||"):
+            others.append((operator, self._pipeline()))
+        return Chain(first, tuple(others), line) if others else first
 
-    def _maybe_negated(self, negated: set[int], place: int) -> Node:
-        if self._reserved() == "!":
+    def _pipeline(self) -> Node:
+        line, is_negated = self._token.line, False
+        while self._reserved() == "!":
             self._move()
-            negated.add(place)
-        return self._command()
+            is_negated = not is_negated
+        commands = [self._command()]
+        while self._joint("|", "|&"):
+            commands.append(self._command())
+        is_single = len(commands) == 1 and not is_negated
+        return commands[0] if is_single else Pipeline(tuple(commands), is_negated, line)
+
+    def _joint(self, *operators: str) -> str:
+        """Read one of the operators, behind which lines may end; an empty text stands for none of them."""
+        if self._token.kind != "operator" or self._token.text not in operators:
+            return ""
+        operator = self._move().text
+        while self._token.text == "\n":
+            self._move()
+        return operator
 
     def _command(self) -> Node:
         word, line = self._reserved(), self._token.line

@@ -21,7 +21,7 @@ _CHANGE = re.compile(rf":?[-=+?]|{'|'.join(map(re.escape, SIGNS))}")
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
-_OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
+_OPERATOR = re.compile(r"\n|&&|\|\||\|&|;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _BRACES = re.compile(
     r"\{(-?\d{1,6}\.\.-?\d{1,6}|[\w.:/-]*(?:,[\w.:/-]*){1,99})\}(?=[ \t\r\n;&|)]|\Z)", re.ASCII

@@ -16,8 +16,8 @@ MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
 _MOST_NUMBERS = 10_000
-_OF_PROCESSES = {"?": "0", "!": mark(OUTPUT, is_computed=True), "$": mark(OUTPUT, is_computed=True)}
-"""Commands are taken as done; numbers of processes are asked for where they matter."""
+_OF_PROCESSES = {"!": mark(OUTPUT, is_computed=True), "$": mark(OUTPUT, is_computed=True)}
+"""Numbers of processes are asked for where they matter."""
 _HARMLESS_NAMES = """
 awk basename bc cat cd cut date dirname echo expr git grep head hostname ls nproc nvidia-smi printf pwd
 readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
@@ -37,7 +37,8 @@ _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 class Variables:
     """The variables of a script. `given` stand for its environment, `positional` are its arguments.
 
-    Where `is_function`, they are those of a function: none of them is open.
+    Where `is_function`, they are those of a function: none of them is open. `status` is that of the last
+    command, 0 where it is not known.
     """
 
     where: str
@@ -47,6 +48,7 @@ class Variables:
     notes: list[str] = field(default_factory=list)
     uses_arguments: bool = False
     is_function: bool = False
+    status: int = 0
     expanded: int = 0
 
     def fields(self, word: tuple[Part, ...]) -> list[str]:
@@ -232,6 +234,8 @@ class Variables:
             if place == 0:
                 return self.where
             return self.positional[place - 1] if place <= len(self.positional) else self.given.get(name)
+        if name == "?":
+            return str(self.status)
         if name in _OF_PROCESSES:
             return _OF_PROCESSES[name]
         if not (name[0].isalpha() or name[0] == "_"):

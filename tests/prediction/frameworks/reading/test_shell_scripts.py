@@ -283,7 +283,7 @@ def test_a_script_that_a_script_writes_and_starts_is_read() -> None:
     script = "T=4\ncat > run.sh << EOF\n#!/bin/bash\ntorchrun --tp $T \\$1\nEOF\n"
     (command,) = read_script(f"{script}chmod +x run.sh\nsrun -N 2 bash run.sh 8\n", "a.sh").commands
     assert command.words == ("srun", "-N", "2", "torchrun", "--tp", "4", "8")
-    more = "cat >> ./run.sh <<'EOF'\ntorchrun $T\nEOF\nT=5\n./run.sh 1\n"
+    more = "cat >> ./run.sh <<'EOF'\ntorchrun $T\nEOF\nexport T=5\n./run.sh 1\n"
     commands = [command.words for command in read_script(script + more, "a.sh").commands]
     assert commands == [("torchrun", "--tp", "4", "1"), ("torchrun", "5")]
     odd = "cat > ds.json <<EOF\n{ ${A@Q} $$ it's\nEOF\ntorchrun 7"
