@@ -49,6 +49,8 @@ class _Reader:
     where: str
     at: int = 0
     depth: int = field(default=0)
+    left_out: int = 0
+    """How many choices and joints leave out what is read now, as in 0 && 1/0: nothing there is an error."""
 
     def whole(self) -> int:
         value = self._choice()
@@ -69,10 +71,10 @@ class _Reader:
         if not self._taken("?"):
             return value
         self._enter()
-        first = self._choice()
+        first = self._maybe(self._choice, is_left_out=not value)
         if not self._taken(":"):
             raise InputError(f"{self.where} lacks a : behind ?")
-        second = self._choice()
+        second = self._maybe(self._choice, is_left_out=bool(value))
         self.depth -= 1
         return first if value else second
 
@@ -82,9 +84,13 @@ class _Reader:
             return self._factor()
         value = self._level(level + 1)
         while sign := self._taken(*_LEVELS[level]):
-            other = self._level(level + 1)
             if sign in ("||", "&&"):
+                is_left_out = bool(value) == (sign == "||")
+                other = self._maybe(lambda: self._level(level + 1), is_left_out=is_left_out)
                 value = int(bool((value or other) if sign == "||" else (value and other)))
+                continue
+            other = self._level(level + 1)
+            if self.left_out:
                 continue
             if sign in _OF_SIGN:
                 value = self._within(int(_OF_SIGN[sign](value, other)))
@@ -95,6 +101,13 @@ class _Reader:
             value = quotient if sign == "/" else value - quotient * other
         return value
 
+    def _maybe(self, read: Callable[[], int], *, is_left_out: bool) -> int:
+        """Read what a shell leaves out of the calculation, or does not."""
+        self.left_out += is_left_out
+        value = read()
+        self.left_out -= is_left_out
+        return value
+
     def _factor(self) -> int:
         """Read a power; signs before it belong to its base, as in bash."""
         value = self._signed()
@@ -103,6 +116,8 @@ class _Reader:
         self._enter()
         exponent = self._factor()
         self.depth -= 1
+        if self.left_out:
+            return 0
         if not 0 <= exponent < _MOST_POWER:
             raise InputError(f"{self.where}: a power goes from 0 to {_MOST_POWER - 1}, not {exponent}")
         return self._within(value**exponent)
@@ -133,7 +148,7 @@ class _Reader:
             raise InputError(f"{self.where} is not read; {_ALLOWED}")
         self.at += 1
         if not token.isdigit():
-            return self.value_of(token)
+            return 0 if self.left_out else self.value_of(token)
         if len(token) > 1 and token[0] == "0":
             raise InputError(f"{self.where}: {token} is octal in a shell; write it without the first 0")
         return self._within(int(token))

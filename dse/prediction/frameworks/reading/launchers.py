@@ -93,9 +93,15 @@ def is_launched(words: Sequence[str]) -> bool:
 
 
 def _wrapped(words: Sequence[str]) -> int:
-    """The place of the command that a wrapper runs; 0 if there is none."""
-    others = ((at, word) for at, word in enumerate(words) if at and "=" not in word and word not in _PREFIXES)
-    return next((at for at, word in others if is_launched([word])), 0)
+    """The place of the command that a wrapper runs; 0 if there is none.
+
+    A file behind an option is its value where a launcher follows.
+    """
+    others = [(at, word) for at, word in enumerate(words) if at and "=" not in word and word not in _PREFIXES]
+    places = [at for at, word in others if is_launched([word])]
+    named = [at for at in places if not words[at].endswith((".py", ".sh"))]
+    values = [at for at in places if words[at - 1].startswith("-") and at not in named]
+    return next((at for at in places if at not in values or at > max(named, default=0)), 0)
 
 
 def started_at(words: Sequence[str], where: str) -> int:

@@ -79,6 +79,8 @@ class Builtins(Flow):
     def _builtin(self, name: str, words: Sequence[str], node: Simple) -> int:
         if name == "unset":
             for word in words:
+                if "[" in word:
+                    raise InputError(f"{self._place(node.line)}: unset is read for a whole array, not {word}")
                 self.variables.values.pop(word, None)
                 self._exported.pop(word, None)
         elif name in ("exit", "return"):

@@ -9,6 +9,7 @@ from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
 _SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
+_STEPPED = re.compile(r"\s*([-+])\1\s*([A-Za-z_][A-Za-z0-9_]*)\s*", re.ASCII)
 
 
 def plain(word: Word) -> str:
@@ -17,7 +18,10 @@ def plain(word: Word) -> str:
 
 
 def counted(part: Part) -> Node:
-    """Return what (( )) does: NAME=, NAME+= and NAME++ assign, and what is not 0 holds."""
+    """Return what (( )) does: NAME=, NAME+=, NAME++ and ++NAME assign, and what is not 0 holds."""
+    if stepped := _STEPPED.fullmatch(part.text):  # ++NAME is NAME+=1
+        text = f"{stepped[2]}{stepped[1]}=1"
+        part = part._replace(text=text, word=(part.word[0]._replace(text=text),))
     line, found = part.line, _SET.match(part.text)
     if not found:
         return _is_not_0(part)

@@ -27,7 +27,9 @@ _BRACES = re.compile(
     r"\{(-?\d{1,6}\.\.-?\d{1,6}|[\w.:/-]*(?:,[\w.:/-]*){1,99})\}(?=[ \t\r\n;&|)]|\Z)", re.ASCII
 )
 """A word that is nothing but a list in braces."""
+_RANGE = re.compile(r"[-\w]{1,20}\.\.[-\w]{1,20}(?:\.\.[-\w]{1,20})?", re.ASCII)
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
+_PLACED = re.compile(r"\[[^]]+\]\+?=")
 _COMMAND = re.compile(r"\$\((?!\()|`")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
@@ -141,15 +143,13 @@ class Tokens:
 
     def _word(self, line: int) -> Token:
         parts: list[Part] = []
-        self.follows = ""
+        self.follows, start = "", self.at
         if braces := _BRACES.match(self.text, self.at):
             self._advance(braces.end())
             return Token("word", line, parts=(Part("braces", braces[1], False, line),))
         while self.at < len(self.text):
             if plain := _PLAIN.match(self.text, self.at):
                 self._advance(plain.end())
-                if "{" in plain[0] and "}" in plain[0] and ("," in plain[0] or ".." in plain[0]):
-                    self.refuse(f"{excerpt(plain[0])} is a list in braces; write out its words, or quote it")
                 parts.append(Part("text", plain[0], False, line))
                 if len(parts) == 1 and self.text.startswith("(", self.at) and _ARRAY.fullmatch(plain[0]):
                     self._advance(self.at + 1)
@@ -158,6 +158,10 @@ class Tokens:
                 self._special(parts, is_quoted=False)
             else:
                 break
+        signs = "".join(p.text if p.kind == "text" and not p.is_quoted else "$" for p in parts)
+        if "{" in signs and _is_list(signs):
+            source = excerpt(self.text[start : self.at])
+            self.refuse(f"{source} is a list in braces; write out its words, or quote it", line)
         is_descriptor = len(parts) == 1 and parts[0].text.isdigit() and not parts[0].is_quoted
         if is_descriptor and self.text.startswith((">", "<"), self.at):
             return self.next()
@@ -170,6 +174,10 @@ class Tokens:
             token = self.next()
             if token.kind == "word":
                 items.append(token.parts)
+                if token.parts[0].kind == "text" and _PLACED.match(token.parts[0].text):
+                    self.refuse(
+                        "an array is read without places; write NAME=(5 6), not NAME=([0]=5 [1]=6)", line
+                    )
             elif token.kind == "operator" and token.text == ")":
                 self.depth -= 1
                 return tuple(items)
@@ -302,6 +310,20 @@ class Tokens:
     def _advance(self, end: int) -> None:
         self.line += self.text.count("\n", self.at, end)
         self.at = end
+
+
+def _is_list(signs: str) -> bool:
+    """Whether signs without quotes hold {A,B} or {1..3}, also within other braces."""
+    lists, opened = list[bool](), 0
+    for at, sign in enumerate(signs):
+        if sign == "{":
+            lists.append(False)
+            opened = at + 1
+        elif sign == "," and lists:
+            lists[-1] = True
+        elif sign == "}" and lists and (lists.pop() or _RANGE.fullmatch(signs, opened, at)):
+            return True
+    return False
 
 
 def _unescaped(text: str) -> str:

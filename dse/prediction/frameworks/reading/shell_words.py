@@ -273,7 +273,9 @@ def _listed(text: str, where: str) -> list[str]:
     if abs(stop - start) > _MOST_NUMBERS:
         raise InputError(f"{where}: {{{text}}} has more than {_MOST_NUMBERS} numbers, the most allowed")
     step = 1 if stop >= start else -1
-    return [str(number) for number in range(start, stop + step, step)]
+    has_zeros = any(end.lstrip("-").startswith("0") and len(end.lstrip("-")) > 1 for end in (first, last))
+    width = max(len(first), len(last)) if has_zeros else 0
+    return [f"{number:0{width}d}" for number in range(start, stop + step, step)]
 
 
 def _first(words: list[str]) -> list[str]:

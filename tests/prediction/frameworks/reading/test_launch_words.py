@@ -71,6 +71,11 @@ from dse.prediction.frameworks.reading.launchers import launch_of
         ("ibrun -n 4 -o 0 task_affinity python p.py", "p.py", [], 4),
         ("ibrun p.py", "p.py", [], None),
         ("mpirun python p.py", "p.py", [], None),
+        ("singularity exec --bind run.sh img.sif torchrun --nproc-per-node 2 p.py --a", "p.py", ["--a"], 2),
+        ("docker run --rm --env-file env.sh img torchrun --nproc-per-node 2 p.py", "p.py", [], 2),
+        ("docker run img run.sh torchrun --nproc-per-node 2 p.py", "p.py", [], 2),
+        ("nsys profile -o out ./run.sh --launcher torchrun", "./run.sh", ["--launcher", "torchrun"], None),
+        ("apptainer exec --nv run.sh --a", "run.sh", ["--a"], None),
         (
             "torchx run -s slurm -cfg partition=a dist.ddp -j 2x4 --script p.py -- --a 1",
             "p.py",
