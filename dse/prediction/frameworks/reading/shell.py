@@ -13,10 +13,10 @@ from dse.base.files import is_file
 from dse.prediction.frameworks.reading.conditions import holds
 from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launchers import ASSIGNED, LAUNCHERS, is_launched, started_at
-from dse.prediction.frameworks.reading.shell_builtins import BUILTINS, EXPORTS, Builtins
+from dse.prediction.frameworks.reading.shell_builtins import BUILTINS, Builtins
 from dse.prediction.frameworks.reading.shell_nodes import Simple
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
-from dse.prediction.frameworks.reading.shell_syntax import Statements
+from dse.prediction.frameworks.reading.shell_syntax import EXPORTS, Statements
 from dse.prediction.frameworks.reading.shell_words import Variables
 from dse.prediction.frameworks.reading.values import OUTPUT, ask, mark, missing_in, readable
 

@@ -8,7 +8,6 @@ from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.shell_flow import Flow
 from dse.prediction.frameworks.reading.shell_nodes import Assignment, Simple
 
-EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 BUILTINS = frozenset({"unset", "exit", "return", "shift", "break", "continue"})
 
 

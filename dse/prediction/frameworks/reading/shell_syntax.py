@@ -27,6 +27,7 @@ from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token, T
 _MOST_DEPTH = 30
 _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
 _UNREAD = frozenset({"select", "}", "do", "done", "esac"})
+EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _COPIES = ("cat", "tee")  # commands that only copy their input
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
@@ -137,13 +138,7 @@ class Statements:
             assigned = assignment(self._token)
             if assigned is not None and not words:
                 assignments.append(assigned)
-            elif assigned is not None and plain(words[0]) in (
-                "export",
-                "declare",
-                "local",
-                "readonly",
-                "typeset",
-            ):
+            elif assigned is not None and plain(words[0]) in EXPORTS:
                 exported.append(assigned)
             elif self._token.kind == "array":
                 self._refuse("an array must be assigned; write NAME=( ... )")

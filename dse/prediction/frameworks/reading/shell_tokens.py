@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
 from dse.base.errors import InputError, excerpt
+from dse.prediction.frameworks.reading.shell_braces import BRACES, is_list
 from dse.prediction.frameworks.reading.shell_changes import SIGNS
 
 MOST_CHARACTERS = 1_000_000
@@ -23,11 +24,6 @@ _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
 _OPERATOR = re.compile(r"\n|&&|\|\||\|&|;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
-_BRACES = re.compile(
-    r"\{(-?\d{1,6}\.\.-?\d{1,6}|[\w.:/-]*(?:,[\w.:/-]*){1,99})\}(?=[ \t\r\n;&|)]|\Z)", re.ASCII
-)
-"""A word that is nothing but a list in braces."""
-_RANGE = re.compile(r"[-\w]{1,20}\.\.[-\w]{1,20}(?:\.\.[-\w]{1,20})?", re.ASCII)
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
 _PLACED = re.compile(r"\[[^]]+\]\+?=")
 _COMMAND = re.compile(r"\$\((?!\()|`")
@@ -144,7 +140,7 @@ class Tokens:
     def _word(self, line: int) -> Token:
         parts: list[Part] = []
         self.follows, start = "", self.at
-        if braces := _BRACES.match(self.text, self.at):
+        if braces := BRACES.match(self.text, self.at):
             self._advance(braces.end())
             return Token("word", line, parts=(Part("braces", braces[1], False, line),))
         while self.at < len(self.text):
@@ -159,7 +155,7 @@ class Tokens:
             else:
                 break
         signs = "".join(p.text if p.kind == "text" and not p.is_quoted else "$" for p in parts)
-        if "{" in signs and _is_list(signs):
+        if "{" in signs and is_list(signs):
             source = excerpt(self.text[start : self.at])
             self.refuse(f"{source} is a list in braces; write out its words, or quote it", line)
         is_descriptor = len(parts) == 1 and parts[0].text.isdigit() and not parts[0].is_quoted
@@ -310,20 +306,6 @@ class Tokens:
     def _advance(self, end: int) -> None:
         self.line += self.text.count("\n", self.at, end)
         self.at = end
-
-
-def _is_list(signs: str) -> bool:
-    """Whether signs without quotes hold {A,B} or {1..3}, also within other braces."""
-    lists, opened = list[bool](), 0
-    for at, sign in enumerate(signs):
-        if sign == "{":
-            lists.append(False)
-            opened = at + 1
-        elif sign == "," and lists:
-            lists[-1] = True
-        elif sign == "}" and lists and (lists.pop() or _RANGE.fullmatch(signs, opened, at)):
-            return True
-    return False
 
 
 def _unescaped(text: str) -> str:

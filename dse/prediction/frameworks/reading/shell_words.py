@@ -8,14 +8,22 @@ from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
+from dse.prediction.frameworks.reading.shell_braces import listed
 from dse.prediction.frameworks.reading.shell_changes import SIGNS, Operand, changed, globbed
 from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
-from dse.prediction.frameworks.reading.values import OUTPUT, ask, is_open, mark, missing_in, without_unset
+from dse.prediction.frameworks.reading.values import (
+    OUTPUT,
+    ask,
+    is_open,
+    mark,
+    missing_in,
+    readable,
+    without_unset,
+)
 
 MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
-_MOST_NUMBERS = 10_000
 _OF_PROCESSES = {"!": mark(OUTPUT, is_computed=True), "$": mark(OUTPUT, is_computed=True)}
 """Numbers of processes are asked for where they matter."""
 _HARMLESS_NAMES = """
@@ -23,7 +31,7 @@ awk basename bc cat cd cut date dirname echo expr git grep head hostname ls npro
 readlink realpath scontrol sed seq shuf sort tail tee tr uname wc whoami
 """
 _HARMLESS = frozenset(_HARMLESS_NAMES.split())
-_BLANKS = re.compile(r"[ \t\n\r]+")
+_BLANKS = " \t\n\r"
 _JOINTS = re.compile(r"\|\||&&|\$?\(|[|;&\n]")
 _BACKQUOTED = re.compile(r"`([^`]*)`")
 _READ = re.compile(r"(?<![<\w])<(?![<(])|2>&1|2>\s*/dev/null")
@@ -62,7 +70,7 @@ class Variables:
         for part in word:
             is_parted = part.kind != "text" and not part.is_quoted
             for place, value in enumerate(self._pieces(part)):
-                for number, text in enumerate(_BLANKS.split(value) if is_parted else [value]):
+                for number, text in enumerate(self._parted(value) if is_parted else [value]):
                     if (place or number) and is_open:
                         found.append("".join(current))
                         current, is_open = [], False
@@ -70,6 +78,10 @@ class Variables:
                         current.append(text)
                         is_open = True
         return [*found, "".join(current)] if is_open else found
+
+    def _parted(self, value: str) -> list[str]:
+        signs = self.values.get("IFS", _BLANKS)
+        return re.split(f"[{signs}]+", value) if isinstance(signs, str) and signs else [value]
 
     def text(self, word: tuple[Part, ...]) -> str:
         """Return a word without parting it: what is assigned, or compared in [[ ]].
@@ -83,8 +95,12 @@ class Variables:
         """Set a variable; an open value is taken from `given`.
 
         Raises:
-            InputError: the value is too long.
+            InputError: the value is too long, or words would be parted at other signs than blanks.
         """
+        if name == "IFS" and (not isinstance(value, str) or value.strip(_BLANKS)):
+            shown = excerpt(readable(value if isinstance(value, str) else " ".join(value)))
+            problem = f"IFS is '{shown}', where only blanks, tabs and line ends part words"
+            raise InputError(f"{self.where}: {problem}; write ${{NAME//,/ }} for a text with commas")
         if isinstance(value, str) and missing_in(value):
             named = mark(name, is_computed="\0!" in value) if is_open(value) else value
             value = self.given.get(name, named)
@@ -114,7 +130,7 @@ class Variables:
         elif part.kind == "variable":
             found = self._variable(part)
         elif part.kind == "braces":
-            found = _listed(part.text, f"{self.where}: line {part.line}")
+            found = listed(part.text, f"{self.where}: line {part.line}")
         elif part.kind == "math":
             found = [self._calculated(part)]
         else:
@@ -156,7 +172,8 @@ class Variables:
         if isinstance(value, str):
             return [value]
         is_joined = part.is_quoted and "*" in (part.item, part.text)
-        return [" ".join(value)] if is_joined else list(value)
+        joint = self.values.get("IFS", " ")[:1]
+        return [str(joint).join(value)] if is_joined else list(value)
 
     def _places(self, part: Part) -> list[str]:
         """The places of the items of an array."""
@@ -262,20 +279,6 @@ class Variables:
 
         result = str(calculated(text, value_of, place))
         return open_value or result
-
-
-def _listed(text: str, where: str) -> list[str]:
-    """The words of A,B,C or of 1..8 in braces."""
-    first, is_range, last = text.partition("..")
-    if not (is_range and "," not in text):
-        return [word for word in text.split(",") if word]
-    start, stop = int(first), int(last)
-    if abs(stop - start) > _MOST_NUMBERS:
-        raise InputError(f"{where}: {{{text}}} has more than {_MOST_NUMBERS} numbers, the most allowed")
-    step = 1 if stop >= start else -1
-    has_zeros = any(end.lstrip("-").startswith("0") and len(end.lstrip("-")) > 1 for end in (first, last))
-    width = max(len(first), len(last)) if has_zeros else 0
-    return [f"{number:0{width}d}" for number in range(start, stop + step, step)]
 
 
 def _first(words: list[str]) -> list[str]:
