@@ -250,7 +250,7 @@ class _Interpreter(Builtins):
             seen = {**self._exported, **values.given}
             values.values = {name: value for name, value in values.values.items() if name in seen} | own
             self._functions = {name: body for name, body in self._functions.items() if name in seen}
-            self._locals, self._loops, self._exports_all = [], 0, False
+            self._locals, self._exports_all = [], False
             values.positional, values.is_function, values.status = tuple(arguments), True, 0
             status = self.run(Statements(text, values.where, node.line).all())
         values.uses_arguments = uses_arguments

@@ -62,6 +62,8 @@ class Builtins(Flow):
         before = values.positional, values.uses_arguments, values.is_function, self._loops
         self._loops = 0
         self._locals.append({})
+        passed = {assignment.name for assignment in node.assignments} - self._exported.keys()
+        self._exported |= dict.fromkeys(passed)
         for assignment in node.assignments:
             self._locals[-1].setdefault(assignment.name, values.values.get(assignment.name))
             self._assign(assignment)
@@ -69,6 +71,7 @@ class Builtins(Flow):
         status = self.run(self._functions[name])
         values.positional, values.uses_arguments, values.is_function, self._loops = before
         self._has_returned = False
+        self._exported = {name: None for name in self._exported if name not in passed}
         for own, value in self._locals.pop().items():
             values.values.pop(own, None)
             if value is not None:
@@ -89,7 +92,10 @@ class Builtins(Flow):
             return int(words[0]) & 255 if words[0].isdecimal() else 1
         elif name == "shift":
             count = self.variables.number(words[0], node.line) if words else 1
-            self.variables.positional = self.variables.positional[max(count, 0) :]
+            known = self.variables.positional
+            if count > len(known) and (known or self.variables.is_function):
+                return 1  # nothing is shifted then
+            self.variables.positional = known[max(count, 0) :]
         else:
             if words and words != ["1"]:
                 raise InputError(f"{self._place(node.line)}: {name} is read for one loop only")

@@ -143,6 +143,7 @@ class Flow(ABC):
         own = self._exported, self._exports_all, self._functions, self._locals, self._loops
         values.values, self._exported = dict(values.values), dict(self._exported)
         self._functions, self._locals = dict(self._functions), [dict(each) for each in self._locals]
+        self._loops = 0  # no break in there leaves a loop around it
         yield
         values.values, values.positional, values.is_function = kept
         self._exported, self._exports_all, self._functions, self._locals, self._loops = own
@@ -150,11 +151,13 @@ class Flow(ABC):
 
     def _pipeline(self, node: Pipeline) -> int:
         """Run commands, each in a shell of its own where several are in a pipe; the last gives the status."""
-        status = 0
+        status, before = 0, self.variables.status
         for command in node.commands:
+            self.variables.status = before
             with self._apart() if len(node.commands) > 1 else nullcontext():
                 status = self._one(command)
-        return int(status == 0) if node.is_negated and not self._is_left else status
+        is_negated = node.is_negated and not (self._is_over or self._has_returned)
+        return int(status == 0) if is_negated else status
 
     def _chain(self, chain: Chain) -> int:
         status = self._one(chain.first)
