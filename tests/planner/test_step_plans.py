@@ -367,7 +367,7 @@ def test_a_plan_for_512_gpus_of_two_types_is_within_1_percent_of_its_bound_after
     assert labels < 50_000
 
 
-def test_a_plan_for_256_gpus_of_four_types_is_within_2_5_percent_of_its_bound_after_50_million_labels() -> None:
+def test_a_plan_for_256_gpus_of_four_types_is_within_2_5_percent_after_50_million_labels() -> None:
     words = ("cluster=four_generations_4k", *(f"cluster.nodes.{number}.count=8" for number in range(4)))
     problem = step_problem(*words, "model=gpt175b", gbs="256")
     assert problem.steps is not None
