@@ -88,10 +88,17 @@ def _replaced(text: str, operand: Operand, everywhere: bool) -> str:
     ends = {} if everywhere else {"#": (r"\A", ""), "%": ("", r"\Z")}
     begin, end = ends.get(pattern[:1], ("", ""))
     pattern = pattern[1:] if begin or end else pattern
-    if not pattern:
+    if not pattern and not begin and not end:
         return text
     form = f"{begin}{_form(pattern)}{end}"
-    return re.sub(form, lambda _: operand.new, text, count=0 if everywhere else 1, flags=re.DOTALL)
+    new = operand.new
+    return re.sub(
+        form,
+        lambda at: new if at[0] or not (everywhere and text) else "",
+        text,
+        count=0 if everywhere else 1,
+        flags=re.DOTALL,
+    )
 
 
 def _cut(text: str, pattern: str, sign: str) -> str:

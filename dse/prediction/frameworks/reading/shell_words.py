@@ -217,10 +217,11 @@ class Variables:
         """Expand a pattern, in which quoted signs stand for themselves, and its new text behind a /."""
         word, new = part.word, ""
         for place, piece in enumerate(word if part.change in ("/", "//") else ()):
-            before, is_parted, after = piece.text.partition("/")
-            if piece.kind == "text" and not piece.is_quoted and is_parted:
-                word = (*part.word[:place], piece._replace(text=before))
-                new = self.text((piece._replace(text=after), *part.word[place + 1 :]))
+            is_slash = place == 0 and piece.text.startswith("/")  # the pattern of ${NAME////_}
+            at = piece.text.find("/", int(is_slash))
+            if piece.kind == "text" and not piece.is_quoted and at >= 0:
+                word = (*part.word[:place], piece._replace(text=piece.text[:at]))
+                new = self.text((piece._replace(text=piece.text[at + 1 :]), *part.word[place + 1 :]))
                 break
         pieces = [(self.text((piece,)), piece.is_quoted) for piece in word]
         plain = "".join(text for text, _ in pieces)

@@ -203,6 +203,7 @@ CHANGES = {
         "a_b_tar_GZ a_b.tar.GZ a.b.tar.zip c.b.tar.GZ abtarGZ"
     ),
     "${X,,} ${X^^} ${X:2:3} ${X: -2} ${!N}": "a.b.tar.gz A.B.TAR.GZ b.t GZ a.b.tar.GZ",
+    "${L////_} ${L////} ${I/#/x} ${I/%/x} ${I//#/x} ${L//*/x}": "meta_llama metallama x2 2x 2 x",
     "$'x y' ${T//_}": "x y 350000000",
     "${M//[^0-9]/} ${M//[!0-9]/} ${M//[^[:digit:]]/-} ${M//[a-z]/}": "4 4 --4 4",
     '${L//\\//_} "${L//\\//_}" ${L//"/"/_} ${L/$S/_} ${L%/*}': "meta_llama meta_llama meta_llama m_ama meta",
