@@ -206,7 +206,7 @@ class Variables:
             return items[first:][:most] if first >= 0 else []
         items = [value] if isinstance(value, str) else value
         found = [
-            mark(missing_in(item), is_computed=True)
+            mark(missing_in(item + operand.plain), is_computed=True)
             if missing_in(item + operand.plain)
             else changed(item, part.change, operand, lambda text: self._index(text, part), place)
             for item in items

@@ -389,6 +389,7 @@ def test_what_is_passed_over_is_noted() -> None:
         ("[ x -gt 3 ] && A=1", "line 1: 'x' is no whole number"),
         ("A=$(hostname)\n[ $A == x ] && B=1",
          "line 2: a condition needs A, which has no value; write set=A=VALUE"),
+        ("A=b\n[ ${A%$B} == x ] && A=1", "line 2: a condition needs B, which has no value; write set=B="),
         ("A=$(nproc)\n$A x", "line 2: the command needs A, which has no value; write set=A=VALUE"),
         ("X=(a b", "line 1: this array has no end"),
         ("X=(a | b)", "line 1: an array holds words only"),
