@@ -22,7 +22,7 @@ shifter singularity taskset timeout unbuffer uv xvfb-run
 """
 _WRAPPERS = frozenset(_WRAPPER_NAMES.split())
 """Programs that run the command behind their options, whatever those are."""
-_TRAINERS = frozenset({"axolotl", "llamafactory-cli", "lmf", "trl"})
+TRAINERS = frozenset({"axolotl", "llamafactory-cli", "lmf", "trl"})
 """Programs of a Trainer: their first word says what they do."""
 _OF_IBRUN = frozenset({"tacc_affinity", "task_affinity"})  # bind what follows to cores
 _SHELLS = frozenset({"bash", "sh"})
@@ -86,7 +86,7 @@ def is_launched(words: Sequence[str]) -> bool:
     return (
         name in LAUNCHERS
         or name in _SHELLS
-        or name in _TRAINERS
+        or name in TRAINERS
         or bool(_PYTHON.fullmatch(name))
         or name.endswith((".py", ".sh"))
     )
@@ -178,7 +178,7 @@ def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
         return _python(launch, rest, where)
     if name in _SHELLS and rest[1:] and not rest[1].startswith("-"):
         del rest[0]
-    if name in _TRAINERS:
+    if name in TRAINERS:
         launch.program, launch.words = rest[0], rest[2:]
         return False
     if rest[0].endswith(".sh") and rest[1:] and is_launched(rest[1:]):  # a script that runs its arguments

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
+from dse.prediction.frameworks.reading.launchers import TRAINERS
 
 _BATCH = "per_device_train_batch_size"
 _AXOLOTL = {
@@ -21,7 +22,7 @@ _AXOLOTL = {
 }
 _GROUP = "fsdp_config."
 _PROGRAM = re.compile(
-    r"(?:.*/)?(?:axolotl|llamafactory-cli|lmf|trl)|(?:axolotl|llamafactory|trl)\.[\w.]{1,200}"
+    rf"(?:.*/)?(?:{'|'.join(sorted(TRAINERS))})|(?:axolotl|llamafactory|trl)\.[\w.]{{1,200}}"
 )
 
 
