@@ -211,10 +211,10 @@ PREDICTED_CATEGORIES = {
     "reserve": "what the allocator holds beyond that, and the context of the device",
 }
 MEANINGS = PREDICTED_PARTS | PARTS
-"""What the parts of any explanation are."""
+"""A sentence for each part of any explanation."""
 
 CATEGORY_MEANINGS = PREDICTED_CATEGORIES | CATEGORIES
-"""What the categories of any explanation are."""
+"""A sentence for each category of any explanation."""
 
 
 def explain_prediction(point: DesignPoint) -> Explanation:

@@ -93,7 +93,7 @@ _FEWEST_EVENTS = 100
 class TimelineOptions:
     """`max_events` bounds the file: an event takes about 200 bytes. `classes` None shows all rank classes.
 
-    What exceeds the bound is dropped in this order: flows into the shortest nodes, the shortest nodes, the
+    A file over the bound loses, in this order, flows into the shortest nodes, the shortest nodes, and the
     smallest steps of the memory curve. Names of tracks are never dropped, and not counted.
 
     Raises:

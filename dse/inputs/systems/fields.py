@@ -176,7 +176,7 @@ class SystemFields:
 PER_DIMENSION = "synthesized"
 OVER_ALL_NPUS = "oneSynthesized"
 SYNTHESIZERS = ("fast", "greedy", "arrival", "restarts", "beam", "symmetric", "improve", "trees")
-"""Those of `dse.collectives` whose schedules depend on no clock, so that a point always has the same time."""
+"""Synthesizers whose schedules depend on no clock, so that a point always has the same time."""
 
 
 @functools.lru_cache(maxsize=1024)  # asked for every dimension and collective of every point

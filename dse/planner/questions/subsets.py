@@ -182,7 +182,7 @@ def memory_share(problem: PlanProblem, result: PlanResult) -> float | None:
 def front(found: Sequence[Subset]) -> list[Subset]:
     """Return the subsets on the Pareto front of step time, price per hour and memory share, fastest first.
 
-    What is unknown of all, prices or memory, is not compared.
+    Prices or memory that no subset knows are not compared.
     """
     known = [subset for subset in found if subset.step_ms is not None]
     values = {id(subset): _values(subset) for subset in known}

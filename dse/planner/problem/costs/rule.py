@@ -196,8 +196,8 @@ def placements(plan: ClusterPlan) -> list[Placement]:
 def shares(times_ms: list[float], batch: int) -> list[int]:
     """Return the samples of each replica: in proportion to its speed, 1 / `times_ms`, in whole samples.
 
-    What rounding down leaves goes, one each, to the largest remainders; the lower replica is first among
-    equals.
+    Samples that rounding down leaves go, one each, to the largest remainders; the lower replica is first
+    among equals.
     """
     speeds = [1.0 / ms for ms in times_ms]
     total = plain_sum(speeds)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dse.base.errors import InputError, excerpt
 
 SIGNS = ("##", "#", "%%", "%", "//", "/", ",,", ",", "^^", "^", ":")
-"""What may stand between a name and a pattern; longer ones come first."""
+"""Signs between a name and a pattern; longer ones come first."""
 
 _CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "upper": "A-Z"}
 _CLASSES |= {"space": " \t\n\r\f\v", "blank": " \t", "xdigit": "0-9a-fA-F"}
