@@ -111,10 +111,9 @@ dse/answers/explorer/dse_engine.wasm: $(BASE) requirements/wasm.lock engine/wasm
 	-@command -v npm > /dev/null && $(MAKE) --no-print-directory npm
 	$(BIN)/python engine/wasm/build.py --jobs $(JOBS)
 
-# mypy needs one core for most of a minute, so the engine's tests are compiled on the other.
-test: $(STAMP)  ## lint, types, the engine's tests and all Python tests
-	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync lint types engine-test
-	@$(MAKE) --no-print-directory unit
+# Python tests leave cores idle while they wait, so types and the engine's tests are checked meanwhile.
+test: $(STAMP) lint  ## lint, types, the engine's tests and all Python tests
+	@$(MAKE) --no-print-directory --jobs=3 types engine-test unit
 
 lint: $(STAMP)  ## ruff and clang-format
 	$(BIN)/ruff check .
@@ -125,10 +124,10 @@ lint: $(STAMP)  ## ruff and clang-format
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy --python-version $$($(BIN)/python -c 'import sys; print("3.%d" % (sys.version_info[1] if sys.version_info > (3, 12) else 10))')
 
-# From the objects of the Python modules, as the simulators are. `make sanitize` compiles each source alone, so that a
-# missing #include is found.
+# From the objects of the Python modules, as the simulators are, with the lock of tests that compile there. `make
+# sanitize` compiles each source alone, so that a missing #include is found.
 engine-test: $(STAMP)  ## the C++ tests of the engine
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(BUILT) --parallel $(JOBS) --target engine_tests
+	PATH="$(abspath $(BIN)):$$PATH" flock build/.lock cmake --build $(BUILT) --parallel $(JOBS) --target engine_tests
 	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir $(BUILT) --output-on-failure --quiet
 
 build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command line, into build/bin
@@ -148,9 +147,9 @@ fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; lib
 		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 -artifact_prefix=build/fuzz/{}- \
 		build/fuzz/corpus/{} engine/fuzz/seeds/{} engine/tests/regressions/{}'
 
-# Tests wait for commands, browsers and clocks in a third of their time: one worker more than there are cores for. Each
+# Tests wait for commands, browsers and clocks in half of their time: two workers more than there are cores for. Each
 # takes neighbours in turn, so that what they share is made once, and from the longest queue when its own is empty.
-PYTEST = $(BIN)/python -m pytest -n $$(($(JOBS) + 1)) --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $$(($(JOBS) + 2)) --dist worksteal
 unit: $(STAMP)  ## pytest
 	$(PYTEST)
 
@@ -163,7 +162,7 @@ chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, 
 nightly: $(STAMP)  ## random points by both engines; constants fitted; every switch of a page; 10 CPU-minutes of hostile files
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulation/simulators tests/prediction/measured/test_landed_constants.py \
 		tests/prediction/steps/test_engine_predictions.py tests/planner/test_step_plans.py tests/answers/explorer/test_explorer_browser.py tests/hostile/test_readers.py \
-		tests/prediction/frameworks/test_torchtitan_arbiter.py tests/prediction/runs/test_renewal.py
+		tests/prediction/frameworks/test_torchtitan_arbiter.py tests/prediction/runs/test_renewal.py tests/studies/sweeps/test_orphans.py
 
 # With the engine for pages where it can be built.
 wheels: $(STAMP)  ## a wheel for every Python from 3.10 to 3.14 on the PATH, built and tried; takes minutes

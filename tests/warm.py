@@ -56,7 +56,9 @@ class WarmProcess:
         atexit.register(self.close)
 
     def run(self, verb: str, arguments: list[str], cwd: Path, out: int, err: int, timeout_s: float) -> int:
-        """Run `python -m dse.VERB` in a folder, its output into two file descriptors; return the exit code.
+        """Run `dse VERB`, or the script that `verb` is a path of, in a folder; return the exit code.
+
+        Its output goes into two file descriptors.
 
         Raises:
             subprocess.TimeoutExpired: it has not ended in time, and was killed.
@@ -150,11 +152,15 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if request["verb"].endswith(".py"):
+        sys.argv[:] = [request["verb"], *request["arguments"]]
+        runpy.run_path(request["verb"], run_name="__main__")
+        return
     sys.path[0] = request["cwd"]
     sys.argv[:] = ["dse", request["verb"], *request["arguments"]]
     for module in ("dse.__main__", f"dse.commands.{request['verb']}"):
         sys.modules.pop(module, None)  # as for an interpreter that has not seen it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     runpy.run_module("dse", run_name="__main__", alter_sys=True)
 
 

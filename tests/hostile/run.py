@@ -8,6 +8,7 @@ that one that ends the process is there for the caller.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import json
 import os
@@ -86,4 +87,5 @@ def main(name: str, folder: Path, seed: int, count: int, cpu_s: float) -> None:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))

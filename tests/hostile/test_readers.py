@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hostile.readers import READERS
+from warm import run_warm
 
 _HERE = Path(__file__).parent
 _NIGHTLY_CPU_S = 600
@@ -21,19 +20,14 @@ _WALL_PER_CPU = 12
 
 def attack(name: str, folder: Path, seed: int, count: int, cpu_s: float) -> dict[str, object]:
     """Read mutated files in a process of its own; fail where it dies or hangs."""
-    line = [sys.executable, "-X", "faulthandler", str(_HERE / "run.py"), name, str(folder)]
-    line += [str(seed), str(count), str(cpu_s)]
-    done = subprocess.run(
-        line,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=(cpu_s + 60) * _WALL_PER_CPU,
-        env={**os.environ, "HOME": "/secret-of-the-home"},
-    )
-    assert done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}; its input is in {folder}"
-    outcome: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    arguments = [name, str(folder), str(seed), str(count), str(cpu_s)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", "/secret-of-the-home")
+        code, said, errors = run_warm(
+            str(_HERE / "run.py"), arguments, folder, timeout_s=(cpu_s + 60) * _WALL_PER_CPU
+        )
+    assert code == 0, f"{code}: {errors[-3000:]}; its input is in {folder}"
+    outcome: dict[str, object] = json.loads(said.splitlines()[-1])
     return outcome
 
 
