@@ -97,12 +97,16 @@ def _run(path: Path, values: dict[str, str], overrides: Sequence[str]) -> dict[s
         "npus": found.gpus,
         "steps": found.steps,
         "needs_a_slot": found.needs_a_slot,
+        "switch_steps": found.switch_steps,
         "problems": list(found.problems),
     }
 
 
 def _run_text(data: dict[str, Any]) -> str:
     rows = [("program", f"{data['collective']} on {data['npus']} GPUs, {data['steps']} steps")]
+    if data["switch_steps"]:
+        count = counted(data["switch_steps"], "operation")
+        rows.append(("needs", f"NVLink switches that add and copy, sm_90 or later: {count}"))
     if data["valid"]:
         how = "one message in each queue" if data["needs_a_slot"] else "no message in any queue"
         return pairs([*rows, ("verdict", f"valid: right in every order, no race, ends with {how}")])

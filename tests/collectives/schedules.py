@@ -112,3 +112,20 @@ def all_reduce_of(schedule: Schedule) -> Schedule:
 def replay(schedule: Schedule, *durations_ps: Any, per_send: bool = False) -> Any:
     """The time of a schedule under each draw of durations."""
     return Replay(schedule).times_ps(*durations_ps, per_send=per_send)
+
+
+def on_switch(npus: int, collective: str, chunks_per_npu: int = 1) -> Schedule:
+    """An all-reduce, all-gather or broadcast round a switch, which adds and copies chunk after chunk."""
+    links = [ends for npu in range(npus) for ends in ((npu, npus, 500, 50), (npus, npu, 500, 50))]
+    graph = LinkGraph.of(npus, npus + 1, links)
+    problem = Problem(graph, Collective(collective, npus, chunks_per_npu=chunks_per_npu), MIB)
+    hop = int(problem.arrival_ps[0])
+    rows = []
+    for chunk in range(problem.collective.chunks):
+        adds = collective == "all_reduce"
+        sources = range(npus) if adds else [0 if collective == "broadcast" else chunk % npus]
+        targets = [npu for npu in range(npus) if adds or npu not in sources]
+        rows += [(graph.number_of[npu, npus], chunk, chunk * hop, adds) for npu in sources]
+        rows += [(graph.number_of[npus, npu], chunk, (chunk + 1) * hop, False) for npu in targets]
+    link, chunk_of, start, reduce = (np.array(column) for column in zip(*rows, strict=True))
+    return Schedule.of(problem, link.astype(np.int32), chunk_of.astype(np.int32), start, reduce)

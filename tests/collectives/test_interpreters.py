@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from ring_schedules import RINGS, ring_all_gather
-from schedules import all_gather, all_reduce_of, greedy, torus
+from schedules import all_gather, all_reduce_of, greedy, on_switch, torus
 
 from dse.base.errors import InputError
 from dse.collectives.files.msccl import MscclOptions, schedule_msccl
 from dse.collectives.files.mscclpp import schedule_plan
-from dse.collectives.files.mscclpp_blocks import PlanOptions
+from dse.collectives.files.mscclpp_workers import PlanOptions
 from dse.collectives.interpret.limits import MSCCL_LIMITS, PLAN_LIMITS
 from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan
@@ -26,6 +26,15 @@ XML = {name: schedule_msccl(schedule, name) for name, schedule in SCHEDULES.item
 PLANS = {name: schedule_plan(schedule, name, PlanOptions()) for name, schedule in SCHEDULES.items()}
 PACKETS = schedule_plan(SCHEDULES["sums"], "packets", PlanOptions(protocol="LL"))
 PORTS = schedule_plan(SCHEDULES["sums"], "ports", PlanOptions(npus_per_node=3))
+SWITCHED = {
+    f"{collective} on a switch{' in place' * is_in_place}{' in packets' * (protocol == 'LL')}": schedule_plan(
+        on_switch(4, collective, 2), "star", PlanOptions(protocol=protocol), is_in_place=is_in_place
+    )
+    for collective in ("all_gather", "all_reduce", "broadcast")
+    for protocol in ("Simple", "LL")
+    for is_in_place in (False, True)
+}
+RELAYED = schedule_plan(SCHEDULES["relayed"], "relayed", PlanOptions(protocol="LL"))
 Lines = list[str]
 
 
@@ -38,7 +47,9 @@ def problems_of(text: str) -> tuple[str, ...]:
     return found.problems
 
 
-@pytest.mark.parametrize("text", [*XML.values(), *PLANS.values(), PACKETS, PORTS])
+@pytest.mark.parametrize(
+    "text", [*XML.values(), *PLANS.values(), *SWITCHED.values(), PACKETS, RELAYED, PORTS]
+)
 def test_exported_files_are_right(text: str) -> None:
     assert problems_of(text) == ()
 
@@ -177,6 +188,30 @@ def set_of_gpu(key: str, value: Any) -> Change:
     return changed
 
 
+def of_a_group(changes: Callable[[dict[str, Any]], object]) -> Change:
+    def changed(plan: dict[str, Any], chosen: random.Random) -> bool:
+        found = [
+            group
+            for gpu in plan["gpus"]
+            for channel in gpu["channels"]
+            for group in channel.get("rank_groups", ())
+        ]
+        if found:
+            changes(chosen.choice(found))
+        return bool(found)
+
+    return changed
+
+
+def set_of_plan(which: str, **values: Any) -> Change:
+    def changed(plan: dict[str, Any], chosen: random.Random) -> bool:
+        is_fitting = plan["protocol"] == which and bool(plan["gpus"])
+        plan |= values if is_fitting else {}
+        return is_fitting and chosen is not None
+
+    return changed
+
+
 PLAN_CHANGES: dict[str, Change] = {
     "no put": without("put", "pws", "ppkt"),
     "no signal": without("signal"),
@@ -201,12 +236,27 @@ PLAN_CHANGES: dict[str, Change] = {
     "no inputs": set_of_gpu("input_chunks", 0),
     "semaphores taken": set_of_gpu("semaphores", [{"init_value": 1}] * 99),
     "no scratch": set_of_gpu("scratch_chunks", -1),
+    "no store to a switch": without("glres", "gstore", "gstorepkt"),
+    "stores elsewhere": moved("dst_buff", "glres", "gstore", "gstorepkt"),
+    "loads elsewhere": moved("src_buff", "glres", "gstore", "gstorepkt"),
+    "copies what it must add": renamed("glres", "gstore"),
+    "stores no packets": renamed("gstorepkt", "gstore"),
+    "sends its packets on": renamed("ppkt", "rppkt"),
+    "keeps its packets": renamed("ppkt", "cpkt"),
+    "reads no packets": renamed("upkt", "copy"),
+    "a group without a GPU": of_a_group(lambda group: group["ranks"].pop()),
+    "a group with a GPU twice": of_a_group(lambda group: group["ranks"].append(group["ranks"][0])),
+    "a group in another order": of_a_group(lambda group: group["ranks"].reverse()),
+    "a group of fewer chunks": of_a_group(lambda group: group.update(size=group["size"] - 1)),
+    "a group of more chunks": of_a_group(lambda group: group.update(size=group["size"] + 99)),
+    "packets without flags": set_of_plan("LL", protocol="Simple"),
+    "packets in one half": set_of_plan("LL", use_double_scratch_buffer=False),
 }
 
 
 def corrupted_plan(seed: int) -> tuple[str, str]:
     chosen = random.Random(seed)
-    files = {**PLANS, "packets": PACKETS, "ports": PORTS}
+    files = {**PLANS, **SWITCHED, "packets": PACKETS, "relayed packets": RELAYED, "ports": PORTS}
     while True:
         name, kind = chosen.choice(sorted(files)), chosen.choice(sorted(PLAN_CHANGES))
         plan = json.loads(files[name])
@@ -214,7 +264,7 @@ def corrupted_plan(seed: int) -> tuple[str, str]:
             return f"{name}: {kind}", json.dumps(plan)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(240))
 def test_a_corrupted_plan_is_found(seed: int) -> None:
     words, text = corrupted_plan(seed)
     assert problems_of(text), words
@@ -256,6 +306,86 @@ def test_a_nop_or_an_order_that_is_left_out_of_a_plan_is_a_race(seed: int) -> No
     found = interpret_plan(json.dumps(plan)).problems
     words = ("race", "without a nop", "may end before", "may not have begun", "nothing has been written")
     assert any(word in each for each in found for word in words), found
+
+
+def block_with(plan: dict[str, Any], chosen: random.Random, name: str) -> list[Any]:
+    """The operations of a block that has one of a name."""
+    return chosen.choice(
+        [
+            block["ops"]
+            for gpu in plan["gpus"]
+            for block in gpu["threadblocks"]
+            if any(operation["name"] == name for operation in block["ops"])
+        ]
+    )
+
+
+RACES = ("race", "without a nop", "may end before", "may not have begun", "nothing has been written")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_access_of_any_member_races_with_its_switch(seed: int) -> None:
+    """Another block of a random GPU reads or writes a place, or an order between the members is left out."""
+    chosen = random.Random(seed)
+    name = chosen.choice(
+        ["all_reduce on a switch", "all_gather on a switch", "all_reduce on a switch in place"]
+    )
+    plan = json.loads(SWITCHED[name])
+    kind = chosen.choice(["write", "read", "rlxwait", "nop", "wait", "relaxed"])
+    if kind in ("write", "read"):
+        gpu = chosen.choice(plan["gpus"])
+        other, store = chosen.choice(operations(plan, "glres", "gstore"))
+        span = other[store]["dst_buff"][0]
+        buffer = "i" if name.endswith("in place") else "o"
+        place = {"type": buffer, "index": span["index"] + chosen.randrange(span["size"]), "size": 1}
+        gpu["scratch_chunks"] = 1
+        scratch = {"type": "s", "index": 0, "size": 1}
+        own = {"type": "i", "index": 0, "size": 1}
+        operation = {"name": "copy", "src_buff": [own], "dst_buff": [place]}
+        if kind == "read":
+            operation = {"name": "copy", "src_buff": [place], "dst_buff": [scratch]}
+        gpu["threadblocks"].append({"id": len(gpu["threadblocks"]), "ops": [operation], "channels": []})
+    elif kind == "relaxed":
+        row = block_with(plan, chosen, "signal")
+        next(each for each in row if each["name"] == "signal")["name"] = "rlxsignal"
+    else:
+        row = block_with(plan, chosen, "rlxwait" if kind == "nop" else kind)
+        number = next(n for n, each in enumerate(row) if each["name"] == kind)
+        del row[number]
+    found = interpret_plan(json.dumps(plan)).problems
+    assert any(word in each for each in found for word in (*RACES, "have no wait")), (name, kind, found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_packet_whose_place_or_source_is_not_free_is_found(seed: int) -> None:
+    chosen = random.Random(seed)
+    plan = json.loads(
+        chosen.choice([PACKETS, RELAYED, *(SWITCHED[name] for name in SWITCHED if "packets" in name)])
+    )
+    kind = chosen.choice(["twice", "early", "plain"])
+    senders = operations(plan, "ppkt", "gstorepkt")
+    if kind == "twice":  # the flag cannot tell two packets of a launch apart
+        row, number = chosen.choice(senders)
+        row.insert(number, row[number])
+        words: tuple[str, ...] = ("which has one of this launch",)
+    elif kind == "early":  # nothing else says that a chunk is there
+        rows = [(row, n) for row, n in operations(plan, "sem_acquire") if row[n + 2]["name"] == "ppkt"]
+        if not rows:
+            return
+        row, number = chosen.choice(rows)
+        del row[number : number + 2]
+        words = ("race", "nothing has been written", "not as it began")
+    else:
+        row, number = chosen.choice(senders)
+        target = row[number]["dst_buff"][0]
+        gpu = plan["gpus"][chosen.randrange(len(plan["gpus"]))]
+        place = {"type": "s", "index": 0, "size": 1}
+        operation = {"name": "copy", "src_buff": [{"type": "i", "index": 0, "size": 1}], "dst_buff": [place]}
+        gpu["threadblocks"].append({"id": len(gpu["threadblocks"]), "ops": [operation], "channels": []})
+        words = ("twice as wide as data", "nothing has been written", "which is not there", "race")
+        assert target["size"] >= 1
+    found = interpret_plan(json.dumps(plan)).problems
+    assert any(word in each for each in found for word in words), (kind, found)
 
 
 # ---- limits and reports

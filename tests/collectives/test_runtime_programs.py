@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,17 +19,20 @@ from ring_schedules import (
     ring_all_reduce,
     ring_broadcast,
 )
-from schedules import all_gather, all_reduce_of, greedy, random_graph, torus
+from schedules import MIB, all_gather, all_reduce_of, greedy, on_switch, random_graph, torus
 
 from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.files.messages import messages_of
 from dse.collectives.files.msccl import MscclOptions, schedule_msccl
 from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
-from dse.collectives.files.mscclpp_blocks import PlanOptions
+from dse.collectives.files.mscclpp_workers import PlanOptions
 from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan
 from dse.collectives.question import question_of, synthesized
+from dse.collectives.search.settings import effort_of, synthesizer_of
+from dse.collectives.search.synthesis import synthesize
+from dse.inputs.networks import LinkGraph
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "topologies"
 RUNTIMES = ("msccl-executor", "rccl", "msccl")
@@ -118,9 +122,6 @@ def test_random_networks(seed: int) -> None:
 def test_messages_over_a_switch_come_from_the_npu_that_sent_them(collective: str) -> None:
     graph = star(4)
     asked = Problem(graph, Collective(collective, 4), Fraction(1 << 20))
-    from dse.collectives.search.settings import effort_of, synthesizer_of
-    from dse.collectives.search.synthesis import synthesize
-
     schedule = synthesize(asked, synthesizer_of({}), effort_of({"trials": "1"})).schedule
     messages = messages_of(schedule)
     assert {message.source for message in messages} | {message.target for message in messages} <= set(
@@ -169,3 +170,68 @@ def test_queues_of_several_blocks_pass_on_too() -> None:
     text = schedule_msccl(sums, "sums")
     assert max(int(channel) for channel in re.findall(r'chan="(\d+)"', text)) > 0
     assert 'type="rcs"' in text
+
+
+def operations_of(text: str) -> Counter[str]:
+    """How often a plan has each operation."""
+    return Counter(re.findall(r'"name":"([a-z_]+)"', text.split('"gpus"')[1]))
+
+
+@pytest.mark.parametrize(("is_in_place", "places"), [(False, "io"), (True, "ii")])
+def test_a_switch_that_adds_and_copies_is_an_operation_of_the_owner_of_each_chunk(
+    is_in_place: bool, places: str
+) -> None:
+    text = schedule_plan(on_switch(8, "all_reduce"), "star", PlanOptions(), is_in_place=is_in_place)
+    found = operations_of(text)
+    assert (found["glres"], found["put"], found["re"], sum(found.values())) == (8, 0, 0, 64)
+    (first,) = (
+        op
+        for block in json.loads(text)["gpus"][3]["threadblocks"]
+        for op in block["ops"]
+        if op["name"] == "glres"
+    )
+    assert first["src_buff"][0]["index"] == first["dst_buff"][0]["index"] == 3
+    switches = [each for each in json.loads(text)["gpus"][0]["channels"] if each["channel_type"] == "switch"]
+    assert {each["buffer_type"] for each in switches} == set(places)
+    assert switches[0]["rank_groups"] == [{"size": 8, "ranks": list(range(8))}]
+
+
+@pytest.mark.parametrize("protocol", ["Simple", "LL"])
+def test_an_all_gather_past_a_switch_that_copies_is_one_store_a_gpu(protocol: str) -> None:
+    text = schedule_plan(on_switch(8, "all_gather", 3), "star", PlanOptions(protocol=protocol))
+    found = operations_of(text)
+    assert found["gstore" if protocol == "Simple" else "gstorepkt"] == 8
+    assert found["put"] == found["ppkt"] == 0
+    assert found["copy"] == (0 if protocol == "Simple" else 8)  # packets bring the owner nothing
+
+
+def test_a_switch_of_several_nodes_or_too_many_gpus_has_direct_messages() -> None:
+    for schedule, options in (
+        (on_switch(4, "all_reduce"), PlanOptions(npus_per_node=2)),
+        (on_switch(18, "all_gather"), PlanOptions()),
+    ):
+        found = operations_of(schedule_plan(schedule, "star", options))
+        assert found["glres"] == found["gstore"] == 0 < found["put"] + found["pws"]
+
+
+@pytest.mark.parametrize("per_npu", [1, 3])
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])
+def test_sums_in_nodes_go_on_between_nodes(collective: str, per_npu: int) -> None:
+    links = [ends for n in range(8) for ends in ((n, 8 + n // 4, 500, 50), (8 + n // 4, n, 500, 50))]
+    links += [ends for n in range(4) for ends in ((n, n + 4, 500, 25), (n + 4, n, 500, 25))]
+    asked = Problem(LinkGraph.of(8, 10, links), Collective(collective, 8, chunks_per_npu=per_npu), MIB)
+    schedule = synthesize(asked, synthesizer_of({}), effort_of({"trials": "1"})).schedule
+    for is_in_place in (False, True):
+        for options in (PlanOptions(), PlanOptions(npus_per_node=4), PlanOptions(protocol="LL")):
+            text = schedule_plan(schedule, "nodes", options, is_in_place=is_in_place)
+            assert operations_of(text)["gstorepkt" if options.protocol == "LL" else "gstore"] > 0
+            assert interpret_plan(text, npus_per_node=options.npus_per_node).problems == ()
+
+
+def test_packets_do_not_run_ahead_of_a_gpu_that_says_nothing() -> None:
+    """The root of a broadcast waits until the next GPU has begun, which has then read the last packets."""
+    found = operations_of(schedule_plan(ring_broadcast(4, 3), "ring", PlanOptions(protocol="LL")))
+    assert found["rlxwait"] == found["rlxsignal"] > 0
+    assert (
+        operations_of(schedule_plan(ring_all_gather(4), "ring", PlanOptions(protocol="LL")))["rlxwait"] == 0
+    )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
 from dse.base.settings.values import one_of, whole
+from dse.base.texts import counted
 from dse.collectives.interpret.limits import MSCCL_LIMITS
 from dse.collectives.problem.schedule import Schedule
 
@@ -117,13 +118,17 @@ def program_files(
         found["schedule.xml"] = text, ("as MSCCL", _about(text, "<gpu ", "<tb ", "<step "))
     if "mscclpp" in exports.names:
         from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
-        from dse.collectives.files.mscclpp_blocks import PlanOptions
+        from dse.collectives.files.mscclpp_workers import PlanOptions
 
         plan_options = PlanOptions(exports.npus_per_node, exports.protocol, least_bytes, most_bytes)
         for is_in_place in (False, True) if can_be_in_place(schedule.problem.collective) else (False,):
             text = schedule_plan(schedule, name, plan_options, is_in_place=is_in_place)
             how = ".inplace" if is_in_place else ""
-            row = ("as MSCCL++", _about(text, '"input_chunks"', '"ops"', '"name"') + how.replace(".", ", "))
+            about = _about(text, '"input_chunks"', '"ops"', '"name"') + how.replace(".", ", ")
+            on_switches = text.count('"channel_type":"switch","reduce_op"') + text.count('"name":"gstore')
+            if on_switches:
+                about += f"; {counted(on_switches, 'operation')} on NVLink switches, from sm_90 on"
+            row = ("as MSCCL++", about)
             found[f"schedule.mscclpp{how}.json"] = text, row
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from dse.base.errors import InputError
@@ -36,8 +36,17 @@ def messages_of(schedule: Schedule) -> list[Message]:
     Raises:
         InputError: a switch adds to what its receiver has changed since.
     """
+    sends = sends_of(schedule)
     graph = schedule.problem.graph
-    sends = zip(
+    if graph.nodes == graph.npus:
+        return sends
+    return _without_switches(schedule, sends)
+
+
+def sends_of(schedule: Schedule) -> list[Message]:
+    """Return a message per send of a schedule, also to and from switches."""
+    graph = schedule.problem.graph
+    rows = zip(
         graph.sources[schedule.link].tolist(),
         graph.destinations[schedule.link].tolist(),
         schedule.chunk.tolist(),
@@ -46,10 +55,7 @@ def messages_of(schedule: Schedule) -> list[Message]:
         schedule.reduce.tolist(),
         strict=True,
     )
-    found = [Message(source, to, (chunk,), *rest) for source, to, chunk, *rest in sends]
-    if graph.nodes == graph.npus:
-        return found
-    return _without_switches(schedule, found)
+    return [Message(source, to, (chunk,), *rest) for source, to, chunk, *rest in rows]
 
 
 def _arrivals(schedule: Schedule) -> list[int]:
@@ -58,7 +64,53 @@ def _arrivals(schedule: Schedule) -> list[int]:
     return ends
 
 
+class Delivery(NamedTuple):
+    """A send that arrives at an NPU, and the sends of NPUs that it carries.
+
+    `has_changed` says that one of them is its own, and that its chunk has changed since.
+    """
+
+    send: int
+    carried: tuple[int, ...]
+    has_changed: bool
+
+
 def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Message]:
+    found: list[Message] = []
+    for delivery in deliveries(schedule, sends):
+        found += messages_for(delivery, sends)
+    return sorted(found, key=lambda message: (message.start_ps, message.end_ps))
+
+
+def messages_for(delivery: Delivery, sends: Sequence[Message]) -> list[Message]:
+    """Return the messages that bring an NPU what a switch sends to it.
+
+    Raises:
+        InputError: a switch adds to what its receiver has changed since.
+    """
+    send = sends[delivery.send]
+    if delivery.has_changed:
+        raise InputError(
+            f"a switch adds chunk {send.chunks[0]} for NPU {send.target}, which has changed it since: "
+            "synthesise with switches=unrolled, or leave this export out"
+        )
+    others = [each for each in delivery.carried if sends[each].source != send.target]
+    has_own = len(others) < len(delivery.carried)
+    return [
+        Message(
+            sends[each].source,
+            send.target,
+            send.chunks,
+            sends[each].start_ps,
+            send.end_ps,
+            send.adds or has_own or number > 0,
+        )
+        for number, each in enumerate(others)
+    ]
+
+
+def deliveries(schedule: Schedule, sends: Sequence[Message]) -> Iterator[Delivery]:
+    """Yield what arrives at NPUs in order of time; `sends` are all sends, those of switches too."""
     npus = schedule.problem.graph.npus
     origins: dict[int, tuple[int, ...]] = {}  # per send the sends of NPUs that it carries
     held: dict[tuple[int, int], tuple[int, ...]] = {}  # the same of a chunk at a switch
@@ -67,7 +119,6 @@ def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Mess
     lacking = {False: schedule.problem.graph.cannot_copy, True: schedule.problem.graph.cannot_add}
     changes: defaultdict[tuple[int, int], int] = defaultdict(int)
     seen: dict[int, int] = {}  # per send of an NPU how often its place had changed
-    found: list[Message] = []
     for step in ordered_steps(schedule):
         send = sends[step.send]
         place = (send.target if step.arrives else send.source, send.chunks[0])
@@ -84,20 +135,8 @@ def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Mess
         else:
             carried = origins[step.send]
             own = [each for each in carried if sends[each].source == send.target]
-            if any(seen[each] != changes[place] for each in own):
-                raise InputError(
-                    f"a switch adds chunk {place[1]} for NPU {place[0]}, which has changed it since: "
-                    "synthesise with switches=unrolled, or leave this export out"
-                )
-            others = [each for each in carried if each not in own]
-            for number, each in enumerate(others):
-                adds = send.adds or bool(own) or number > 0
-                first = sends[each]
-                found.append(
-                    Message(first.source, send.target, send.chunks, first.start_ps, send.end_ps, adds)
-                )
+            yield Delivery(step.send, carried, any(seen[each] != changes[place] for each in own))
             changes[place] += 1
-    return sorted(found, key=lambda message: (message.start_ps, message.end_ps))
 
 
 def ordered_events(messages: Sequence[Message]) -> list[Event]:
@@ -111,14 +150,21 @@ def ordered_events(messages: Sequence[Message]) -> list[Event]:
 
 
 def joined(
-    messages: Sequence[Message], slot_of: Callable[[int, int], tuple[str, int]], most: int
+    messages: Sequence[Message],
+    slot_of: Callable[[int, int], tuple[str, int]],
+    most: int,
+    kept: Set[tuple[int, int]] = frozenset(),
 ) -> list[Message]:
     """Return messages with those joined that lie side by side at both ends and keep nothing waiting.
 
     Chunks leave together if nothing has changed them before, and arrive together if nothing is done with the
-    first ones until the last one is there. Only chunks that are no sums are joined, at most `most`.
+    first ones until the last one is there. Only chunks that are no sums are joined, at most `most`, and none
+    of `kept`, which are places that other operations touch.
     """
     is_first, used = _lifetimes(messages)
+    for number, message in enumerate(messages):
+        if {(message.source, message.chunks[0]), (message.target, message.chunks[0])} & kept:
+            is_first[number], used[number] = False, 0
     by_link: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for number, message in enumerate(messages):
         by_link[message.source, message.target].append(number)

@@ -6,18 +6,34 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from dse.collectives.files.messages import Event, Message, ordered_events
 from dse.collectives.files.msccl_buffers import Slot, Slots, in_place, output_slot
+from dse.collectives.files.switch_groups import GroupOp
 from dse.collectives.problem.collective import Collective
 
 Link = tuple[int, int, int]
 """Both ends of a queue of messages, and which of several between them it is."""
 
 
+class GroupEvent(NamedTuple):
+    """A step of a group: of an NPU at a time."""
+
+    time_ps: int
+    arrives: bool
+    group: int
+    npu: int
+    kind: str
+
+
 @dataclass(eq=False)
 class Step:
-    """A step of a GPU; `after` are those of other blocks that it waits for."""
+    """A step of a GPU; `after` are those of other blocks that it waits for.
+
+    Kinds are those of MSCCL, and three of a group of GPUs: `a` says that a part is ready, `g` is the
+    operation of its owner, and `gr` waits for its result.
+    """
 
     kind: str
     gpu: int
@@ -26,6 +42,7 @@ class Step:
     count: int
     receives: int = -1  # the message that it takes
     sends: int = -1
+    group: int = -1  # the operation of a group that it belongs to
     block: int = -1
     number: int = -1
     after: list[Step] = field(default_factory=list)
@@ -104,18 +121,33 @@ def _candidates(messages: Sequence[Message]) -> dict[int, list[int]]:
 
 
 def steps_of(
-    messages: Sequence[Message], passes: dict[int, int], collective: Collective, slots: Slots
+    messages: Sequence[Message],
+    passes: dict[int, int],
+    collective: Collective,
+    slots: Slots,
+    groups: Sequence[GroupOp] = (),
+    *,
+    stores: bool = True,
 ) -> list[Step]:
     """Return all steps in an order in which they can run, with what each must wait for at its GPU.
 
     A step waits for the last write of what it reads, and for the accesses of what it writes. A place has one
-    name in place, where the input is part of the output.
+    name in place, where the input is part of the output. `stores` says that an owner which
+    copies to its group copies to itself too.
     """
     passed = {other: one for one, other in passes.items()}
     hazards = _Hazards(collective)
     reads = _reads_of_arrivals(messages)
     found: list[Step] = []
-    for event in _events(messages, passes):
+    for event in _events(messages, passes, groups):
+        if isinstance(event, GroupEvent):
+            step = _group_step(event, groups[event.group], slots)
+            if step.kind != "gr":
+                hazards.read(step, step.source)
+            if step.kind == "gr" or (step.kind == "g" and stores):
+                hazards.write(step, step.target)
+            found.append(step)
+            continue
         message = messages[event.message]
         if not event.arrives:
             if event.message in passed:
@@ -134,13 +166,30 @@ def steps_of(
     return found
 
 
-def _events(messages: Sequence[Message], passes: dict[int, int]) -> list[Event]:
+def _group_step(event: GroupEvent, group: GroupOp, slots: Slots) -> Step:
+    if event.kind == "gr" or (event.kind == "g" and group.adds):
+        for chunk in group.chunks:
+            slots.write(event.npu, chunk)
+    count = len(group.chunks)
+    return Step(event.kind, event.npu, group.source, group.target, count, group=event.group)
+
+
+def _events(
+    messages: Sequence[Message], passes: dict[int, int], groups: Sequence[GroupOp]
+) -> list[Event | GroupEvent]:
     """All events; what passes on at once arrives when the other message leaves."""
     late = [
         message._replace(end_ps=messages[passes[number]].start_ps) if number in passes else message
         for number, message in enumerate(messages)
     ]
-    return ordered_events(late)
+    found: list[Event | GroupEvent] = [*ordered_events(late)]
+    for number, group in enumerate(groups):
+        found += [GroupEvent(time, False, number, npu, "a") for npu, time in group.leaves.items()]
+        found.append(GroupEvent(group.start_ps, False, number, group.owner, "g"))
+        found += [GroupEvent(time, True, number, npu, "gr") for npu, time in group.arrives.items()]
+    if groups:  # parts are ready before the operation that reads them
+        found.sort(key=lambda event: (event.time_ps, not event.arrives, getattr(event, "kind", "") == "g"))
+    return found
 
 
 def _reads_of_arrivals(messages: Sequence[Message]) -> Counter[int]:

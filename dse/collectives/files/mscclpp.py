@@ -7,13 +7,16 @@ import json
 from dse.base.errors import InputError
 from dse.collectives.files.messages import joined, messages_of
 from dse.collectives.files.msccl_buffers import IN_PLACE, Slots, require_known
-from dse.collectives.files.mscclpp_blocks import Plan, PlanOptions
+from dse.collectives.files.mscclpp_blocks import Blocks
+from dse.collectives.files.mscclpp_json import plan_data
+from dse.collectives.files.mscclpp_workers import PlanOptions
+from dse.collectives.files.switch_groups import Moves, moves_of
 from dse.collectives.interpret.mscclpp import interpret_plan
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.schedule import Schedule
 
 MOST_SENDS = 100_000  # more take minutes to check
-_ROOMS = (20, 14, 10, 8, 6)  # messages of a block: the most for which its operations fit
+_ROOMS = (20, 14, 10, 8, 6, 3)  # messages of a block: the most for which its operations fit
 _CALLED = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "reduce")
 
 
@@ -32,22 +35,44 @@ def schedule_plan(schedule: Schedule, name: str, options: PlanOptions, *, is_in_
     require_known(collective, "MSCCL++")
     if collective.name not in _CALLED:
         raise InputError(f"MSCCL++: nothing calls {collective.name}; leave mscclpp out")
-    messages = messages_of(schedule)
-    if collective.npus != schedule.problem.graph.npus or len(messages) > MOST_SENDS:
+    if collective.npus != schedule.problem.graph.npus or len(schedule) > MOST_SENDS:
         raise InputError(
             f"MSCCL++ needs all NPUs of the network and at most {MOST_SENDS} sends; there are "
-            f"{len(messages)}: leave mscclpp out"
+            f"{len(schedule)}: leave mscclpp out"
         )
+    moves = moves_of(
+        schedule, options.npus_per_node, may_add=options.protocol != "LL", is_in_place=is_in_place
+    )
+    first = ""
+    if moves.groups:
+        text, first = _right_plan(moves, name, options, collective, is_in_place=is_in_place)
+        if text:
+            return text
+    text, problem = _right_plan(
+        Moves(messages_of(schedule)), name, options, collective, is_in_place=is_in_place
+    )
+    if text:
+        return text
+    raise InputError(f"MSCCL++: {first or problem}: take fewer chunks_per_npu, or leave mscclpp out")
+
+
+def _right_plan(
+    moves: Moves, name: str, options: PlanOptions, collective: Collective, *, is_in_place: bool
+) -> tuple[str, str]:
+    """Return a plan in which the interpreter finds nothing wrong, or none and the first problem."""
+    if len(moves.messages) > MOST_SENDS:
+        return "", f"there are {len(moves.messages)} messages, and at most {MOST_SENDS} are checked"
     slots = Slots(collective)
-    messages = joined(messages, slots.first, 1 << 20)
+    kept = {(npu, chunk) for group in moves.groups for npu in group.members for chunk in group.chunks}
+    moves = Moves(joined(moves.messages, slots.first, 1 << 20, kept), moves.groups)
     first = ""
     for room in _ROOMS:
-        plan = Plan(messages, slots.unwritten(), options, room, is_in_place=is_in_place)
-        text = json.dumps(plan.data(name), separators=(",", ":")) + "\n"
-        problems = interpret_plan(text, name, collective.root).problems
+        blocks = Blocks(moves, slots.unwritten(), options, room, is_in_place=is_in_place)
+        text = json.dumps(plan_data(blocks, moves.groups, name), separators=(",", ":")) + "\n"
+        problems = interpret_plan(text, name, collective.root, options.npus_per_node).problems
         if not problems:
-            return text
+            return text, ""
         first = first or problems[0]
         if "operations; " not in problems[0]:
             break
-    raise InputError(f"MSCCL++: {first}: take fewer chunks_per_npu, or leave mscclpp out")
+    return "", first

@@ -1,301 +1,324 @@
-"""Blocks of an MSCCL++ plan: a sender and a receiver per queue of messages, with signals and semaphores."""
+"""Operations of an MSCCL++ plan: what senders, receivers and groups behind switches do, and wait for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from dse.collectives.files.messages import Message
 from dse.collectives.files.msccl_blocks import keep_needed_waits
-from dse.collectives.files.msccl_buffers import Slot, Slots, copies, in_place, require_known, sizes
+from dse.collectives.files.msccl_buffers import Slot, Slots, in_place
 from dse.collectives.files.msccl_steps import Step, queues_of, steps_of
+from dse.collectives.files.mscclpp_workers import Json, PlanOptions, Worker, Workers
+from dse.collectives.files.switch_groups import Moves
 from dse.collectives.interpret.limits import PLAN_LIMITS
 
-Json = dict[str, Any]
+_PACKET = "packet"  # the buffer of places for packets, the first ones of scratch
+NOP: Json = {"name": "nop"}
 
 
-@dataclass(frozen=True)
-class PlanOptions:
-    """NPUs of a node (0: all are in one): others are reached by ports; `LL` sends packets with flags.
-
-    A plan is for operations of `least_bytes` to `most_bytes` bytes (0: no limit).
-    """
-
-    npus_per_node: int = 0
-    protocol: str = "Simple"
-    least_bytes: int = 0
-    most_bytes: int = 0
-
-
-@dataclass(eq=False)
-class Worker:
-    """A block: its steps, the peer's end of its channel, and the operations."""
-
-    npu: int
-    peer: int
-    sends: bool
-    steps: list[Step] = field(default_factory=list)
-    partner: Worker | None = None
-    operations: list[Json] = field(default_factory=list)
-
-
-class Plan:
-    """The blocks of all GPUs, each a sender or a receiver of one queue of messages."""
+class Blocks:
+    """The blocks of all GPUs, with their operations."""
 
     def __init__(
-        self,
-        messages: Sequence[Message],
-        slots: Slots,
-        options: PlanOptions,
-        room: int,
-        *,
-        is_in_place: bool,
+        self, moves: Moves, slots: Slots, options: PlanOptions, room: int, *, is_in_place: bool
     ) -> None:
-        self._messages, self._slots, self._options = messages, slots, options
-        self._collective, self._in_place = slots.collective, is_in_place
-        self._is_packets = options.protocol == "LL"
-        self._workers: list[list[Worker]] = [[] for _ in range(self._collective.npus)]
-        self._semaphores: list[dict[tuple[int, int], int]] = [{} for _ in self._workers]
-        self._landing: dict[int, Slot] = {}  # per message where it arrives
-        steps = steps_of(messages, {}, self._collective, slots)
-        self._assign(steps, room)
+        self.options, self.in_place, self.collective = options, is_in_place, slots.collective
+        self.is_packets = options.protocol == "LL"
+        self.semaphores: list[dict[tuple[int, int], int]] = [{} for _ in range(self.collective.npus)]
+        self._moves, self._slots = moves, slots
+        self._landing: dict[Any, Slot] = {}  # per message or group where it arrives
+        self._packets = [0] * self.collective.npus  # places for packets
+        groups = moves.groups
+        steps = steps_of(moves.messages, {}, self.collective, slots, groups, stores=not self.is_packets)
+        # A part that nothing has changed is ready when its GPU is.
+        self._silent = {id(step) for step in steps if step.kind == "a" and not step.after}
+        self._workers = Workers(steps, queues_of(moves.messages), groups, self.collective.npus, room)
+        self.of_gpu = self._workers.of_gpu
         for step in steps:
-            if step.kind == "r" and not self._is_packets:
+            if step.kind in ("r", "gr") and not self.is_packets:
                 step.after = []  # the message itself says that its place is free
+        self._ready = self._unheard(steps) if self.is_packets else set()
+        self._connect(steps)
         keep_needed_waits(steps)
         self._land(steps)
-        for own in self._workers:
+        for own in self.of_gpu:
             for worker in own:
-                self._write(worker)
+                _Writer(self, worker).write()
 
-    def _assign(self, steps: Sequence[Step], room: int) -> None:
-        queues = queues_of(self._messages)
-        counts: defaultdict[Any, int] = defaultdict(int)
-        pairs: dict[Any, tuple[Worker, Worker]] = {}
+    def _connect(self, steps: Sequence[Step]) -> None:
+        """Give groups channels for signals; packets need them only where a GPU hears nothing."""
         for step in steps:
-            is_sender = step.sends >= 0
-            message = max(step.sends, step.receives)
-            queue = queues[message]
-            if is_sender:
-                counts[queue] += 1
-            else:
-                counts[queue, "r"] += 1
-            part = (counts[queue] if is_sender else counts[queue, "r"]) - 1
-            key = (queue, part // room)
-            if key not in pairs:
-                source, target, _ = queue
-                sender, receiver = Worker(source, target, True), Worker(target, source, False)
-                sender.partner, receiver.partner = receiver, sender
-                pairs[key] = sender, receiver
-                self._workers[source].append(sender)
-                self._workers[target].append(receiver)
-            worker = pairs[key][0 if is_sender else 1]
-            step.block = id(worker)
-            worker.steps.append(step)
+            if step.kind == "gr":
+                leader, follower = self._workers.leader(step), self._workers.follower(step, step.gpu)
+                if not self.is_packets or (leader.npu, follower.npu) in self._ready:
+                    leader.connect(follower)
+
+    def _unheard(self, steps: Sequence[Step]) -> set[tuple[int, int]]:
+        """Pairs of a GPU and one that it sends packets to, but may not have heard of when it ends.
+
+        Scratch has two halves for launches in turn. A GPU that runs ahead would fill one that is not read.
+        """
+        known: dict[int, frozenset[int]] = {}  # at the end of a step: GPUs that have begun
+        sent: dict[Any, frozenset[int]] = {}
+        at: dict[int, frozenset[int]] = {}
+        heard: defaultdict[int, frozenset[int]] = defaultdict(frozenset)
+        pairs = set()
+        for step in steps:
+            source = step.receives if step.kind != "gr" else ("g", step.group)
+            begun = known.get(step.block, frozenset([step.gpu])).union(
+                sent.get(source, ()), *(at[id(other)] for other in step.after)
+            )
+            known[step.block] = at[id(step)] = begun
+            heard[step.gpu] |= begun
+            if step.sends >= 0 or step.kind == "g":
+                sent[step.sends if step.kind != "g" else ("g", step.group)] = begun
+            if step.receives >= 0:
+                pairs.add((self._moves.messages[step.receives].source, step.gpu))
+            elif step.kind == "gr":
+                pairs.add((self._moves.groups[step.group].owner, step.gpu))
+        return {(source, gpu) for source, gpu in pairs if gpu not in heard[source]}
 
     def _land(self, steps: Sequence[Step]) -> None:
         """Sums and packets land in scratch, each in a place of its own."""
+        if self.is_packets:
+            self._land_groups()
         for step in steps:
-            if step.receives >= 0:
-                is_apart = step.kind == "rrc" or self._is_packets
-                slot = step.target
-                if is_apart:
-                    chunks = range(step.count)
-                    places = [
-                        self._slots.scratch_slot(step.gpu, ("landing", step.receives, i)) for i in chunks
-                    ]
-                    slot = places[0]
-                self._landing[step.receives] = slot
+            if step.receives < 0:
+                continue
+            slot = step.target
+            if self.is_packets:
+                slot = Slot(_PACKET, self._packets[step.gpu])
+                self._packets[step.gpu] += step.count
+            elif step.kind == "rrc":
+                slot = self._slots.scratch_slot(step.gpu, ("landing", step.receives))
+            self._landing[step.receives] = slot
 
-    def _write(self, worker: Worker) -> None:
-        """Make the operations of a block."""
+    def _land_groups(self) -> None:
+        """Packets of a group land at the same place of all its members."""
+        for number, group in enumerate(self._moves.groups):
+            first = max(self._packets[npu] for npu in group.members)
+            self._landing["g", number] = Slot(_PACKET, first)
+            for npu in group.members:
+                self._packets[npu] = first + len(group.chunks)
+
+    def scratch(self, npu: int) -> int:
+        """Chunks of scratch; packets take twice the room, and other data come after them."""
+        others, packets = len(self._slots.scratch[npu]), self._packets[npu]
+        return 2 * packets + others if others else packets
+
+    def there(self, npu: int, slot: Slot) -> Slot:
+        """Return a place as the plan names it."""
+        if slot.buffer == _PACKET:
+            return Slot("s", slot.offset)
+        if slot.buffer == "s":
+            return Slot("s", 2 * self._packets[npu] + slot.offset)
+        return in_place(self.collective, npu, slot) if self.in_place else slot
+
+    def chunk(self, npu: int, slot: Slot, count: int) -> Json:
+        """Return a local place."""
+        named = self.there(npu, slot)
+        return {"type": named.buffer, "index": named.offset, "size": count}
+
+    def landing(self, step: Step) -> Slot:
+        """Where the message or the packets of a step arrive."""
+        return (
+            self._landing["g", step.group]
+            if step.group >= 0
+            else self._landing[max(step.sends, step.receives)]
+        )
+
+    def is_ready_asked(self, one: Worker, other: Worker) -> bool:
+        """Whether the leader of a channel waits at its end until its follower has begun."""
+        return (one.npu, other.npu) in self._ready
+
+    def kind(self, worker: Worker) -> str:
+        """Return the type of a block's channels."""
+        per_node = self.options.npus_per_node
+        is_far = per_node and not worker.group and worker.npu // per_node != worker.peer // per_node
+        return "port" if is_far else "memory"
+
+    def spoken(self, step: Step) -> list[int]:
+        """Other members of a group that say when their part is ready."""
+        group = self._moves.groups[step.group]
+        found = []
+        for npu in group.leaves:
+            steps = self._workers.follower(step, npu).steps
+            part = next(each for each in steps if each.group == step.group and each.kind == "a")
+            found += [] if id(part) in self._silent else [npu]
+        return found
+
+    def is_silent(self, step: Step) -> bool:
+        """Whether the part of a member needs no signal."""
+        return id(step) in self._silent
+
+    def adds(self, step: Step) -> bool:
+        """Whether the operation of a group is a sum."""
+        return self._moves.groups[step.group].adds
+
+    def leader(self, step: Step) -> Worker:
+        """The block that does the operation of a group."""
+        return self._workers.leader(step)
+
+
+class _Writer:
+    """Writes the operations of a block."""
+
+    def __init__(self, blocks: Blocks, worker: Worker) -> None:
+        self._blocks, self._worker = blocks, worker
+        self._add = worker.operations.append
+
+    def write(self) -> None:
+        """Make the operations."""
+        worker, blocks = self._worker, self._blocks
         waits_of = {id(step): self._acquired(step) for step in worker.steps}
-        add = worker.operations.append
-        is_port = self._kind(worker) == "port"
-        if not self._is_packets:
-            add(self._on("rlxwait" if worker.sends else "rlxsignal", worker))
-            if not self._acquires_first(worker, waits_of):
-                add({"name": "nop"})
+        everyone = list(range(len(worker.ends)))
+        asked = everyone
+        if blocks.is_packets:
+            asked = [
+                i
+                for i, end in enumerate(worker.ends)
+                if blocks.is_ready_asked(*((worker, end) if worker.leads else (end, worker)))
+            ]
+        if not (blocks.is_packets and worker.leads):
+            self._on("rlxwait" if worker.leads else "rlxsignal", asked)
+            if not blocks.is_packets and not (worker.leads and waits_of[id(worker.steps[0])]):
+                self._nop()
         for step in worker.steps:
             waits = waits_of[id(step)]
-            if worker.sends:
-                self._send(worker, step, waits, is_port=is_port)
+            if step.group >= 0:
+                self._of_group(step, waits)
+            elif worker.leads:
+                self._send(step, waits)
             else:
-                self._receive(worker, step, waits)
-            released = self._released(step)
+                self._receive(step, waits)
+            released = [
+                blocks.semaphores[step.gpu].setdefault((step.block, other), len(blocks.semaphores[step.gpu]))
+                for other in step.waiters
+            ]
             if released:
-                if worker.operations[-1]["name"] != "nop":
-                    add({"name": "nop"})
-                add({"name": "sem_release", "semaphore_ids": released})
-        if worker.sends and is_port:
-            add(self._on("flush", worker))
-
-    def _acquires_first(self, worker: Worker, waits_of: dict[int, list[int]]) -> bool:
-        return not worker.sends or bool(waits_of[id(worker.steps[0])])
+                if worker.leads and blocks.kind(worker) == "port":
+                    self._on("flush", [0])  # the port may still read what a waiter is to write
+                self._nop()
+                self._semaphores("sem_release", released)
+            if step.kind == "g" and not blocks.is_packets:
+                self._nop()
+                self._on("signal", everyone)
+        if worker.leads and blocks.kind(worker) == "port":
+            self._on("flush", [0])
+        if blocks.is_packets and worker.leads:
+            self._on("rlxwait", asked)
 
     def _acquired(self, step: Step) -> list[int]:
-        known = self._semaphores[step.gpu]
+        known = self._blocks.semaphores[step.gpu]
         return [known.setdefault((other.block, step.block), len(known)) for other in step.after]
 
     def _released(self, step: Step) -> list[int]:
-        known = self._semaphores[step.gpu]
+        known = self._blocks.semaphores[step.gpu]
         return [known.setdefault((step.block, other), len(known)) for other in step.waiters]
 
-    def _send(self, worker: Worker, step: Step, waits: list[int], *, is_port: bool) -> None:
-        add = worker.operations.append
+    def _of_group(self, step: Step, waits: list[int]) -> None:
+        blocks, worker = self._blocks, self._worker
+        if step.kind == "g":
+            self._on("wait", [self._end(npu) for npu in blocks.spoken(step)])
+            self._acquire(waits)
+            if worker.operations:
+                self._nop()
+            self._store(step)
+        elif step.kind == "a" and not blocks.is_silent(step):
+            self._acquire(waits)
+            self._nop()
+            self._on("signal", [worker.ends.index(blocks.leader(step))])
+        elif step.kind == "gr" and blocks.is_packets:
+            if waits:
+                self._acquire(waits)
+                self._nop()
+            landed = blocks.chunk(step.gpu, blocks.landing(step), step.count)
+            self._add(
+                {
+                    "name": "upkt",
+                    "src_buff": [landed],
+                    "dst_buff": [blocks.chunk(step.gpu, step.target, step.count)],
+                }
+            )
+        elif step.kind == "gr":
+            self._on("wait", [worker.ends.index(blocks.leader(step))])
+
+    def _end(self, npu: int) -> int:
+        return next(i for i, end in enumerate(self._worker.ends) if end.npu == npu)
+
+    def _store(self, step: Step) -> None:
+        """Let the switch copy, or add and copy."""
+        blocks, npu = self._blocks, step.gpu
+        source, target = blocks.there(npu, step.source), blocks.there(npu, step.target)
+        if blocks.is_packets:
+            target = blocks.there(npu, blocks.landing(step))
+        stored = {"switch": target.buffer, "index": target.offset, "size": step.count}
+        name = "glres" if blocks.adds(step) else "gstorepkt" if blocks.is_packets else "gstore"
+        loaded: Json = {"switch": source.buffer, "index": source.offset, "size": step.count}
+        operation: Json = {"name": name, "src_buff": [loaded], "dst_buff": [stored], "channel_type": "switch"}
+        if name == "glres":
+            operation["reduce_op"] = "sum"
+        else:
+            operation["src_buff"] = [blocks.chunk(npu, step.source, step.count)]
+        self._add(operation)
+
+    def _send(self, step: Step, waits: list[int]) -> None:
+        blocks, worker = self._blocks, self._worker
+        is_port = blocks.kind(worker) == "port"
         if waits:
-            add({"name": "sem_acquire", "semaphore_ids": waits})
-            add({"name": "nop"})
-        landing = self._there(worker.peer, self._landing[step.sends])
-        source = [self._chunk(step.gpu, step.source, step.count)]
-        target = [{"buffer_id": landing.buffer, "index": landing.offset, "size": step.count}]
-        name = "ppkt" if self._is_packets else "pws" if is_port else "put"
-        add({**self._on(name, worker), "src_buff": source, "dst_buff": target})
-        if not self._is_packets and not is_port:
-            add({"name": "nop"})
-            add(self._on("signal", worker))
-
-    def _receive(self, worker: Worker, step: Step, waits: list[int]) -> None:
-        add = worker.operations.append
-        if not self._is_packets:
-            add(self._on("wait", worker))
-        if waits:
-            add({"name": "sem_acquire", "semaphore_ids": waits})
-        if waits or not self._is_packets:
-            add({"name": "nop"})
-        landed = self._chunk(step.gpu, self._landing[step.receives], step.count)
-        target = self._chunk(step.gpu, step.target, step.count)
-        own = self._chunk(step.gpu, step.source, step.count)
-        if step.kind == "rrc":
-            name = "repkt" if self._is_packets else "re"
-            add({"name": name, "reduce_op": "sum", "src_buff": [own, landed], "dst_buff": [target]})
-        elif self._is_packets:
-            add({"name": "upkt", "src_buff": [landed], "dst_buff": [target]})
-
-    def _there(self, npu: int, slot: Slot) -> Slot:
-        return in_place(self._collective, npu, slot) if self._in_place else slot
-
-    def _chunk(self, npu: int, slot: Slot, count: int) -> Json:
-        named = self._there(npu, slot)
-        return {"type": named.buffer, "index": named.offset, "size": count}
-
-    def _kind(self, worker: Worker) -> str:
-        per_node = self._options.npus_per_node
-        return "port" if per_node and worker.npu // per_node != worker.peer // per_node else "memory"
-
-    def _on(self, name: str, worker: Worker) -> Json:
-        """An operation on the block's only channel."""
-        return {"name": name, "channel_ids": [0], "channel_type": self._kind(worker)}
-
-    def data(self, name: str) -> Json:
-        """Return the plan."""
-        return {
-            "name": name,
-            "collective": require_known(self._collective, "MSCCL++"),
-            "protocol": self._options.protocol,
-            "inplace": self._in_place,
-            "reuse_resources": False,
-            "gpus": [self._gpu(npu) for npu in range(self._collective.npus)],
-            "num_threads_per_block": PLAN_LIMITS.threads,
-            "use_double_scratch_buffer": self._is_packets,
-            "buffer_alignment": 16,
-            "min_message_size": self._options.least_bytes,
-            "max_message_size": self._options.most_bytes or (1 << 64) - 1,
-        }
-
-    def _gpu(self, npu: int) -> Json:
-        inputs, outputs = sizes(self._collective, npu)
-        own = self._workers[npu]
-        channels = self._channels(npu)
-        buffers: dict[tuple[int, str], set[str]] = {}
-        for worker in own:
-            for step in worker.steps if worker.sends else ():
-                buffer = self._there(worker.peer, self._landing[step.sends]).buffer
-                buffers.setdefault((worker.peer, buffer), set()).add(self._kind(worker))
-        numbers = {key: number for number, key in enumerate(buffers)}
-        return {
-            "id": npu,
-            "input_chunks": inputs,
-            "output_chunks": outputs,
-            "scratch_chunks": len(self._slots.scratch[npu]),
-            "threadblocks": [
-                *(self._block(number, worker, channels, numbers) for number, worker in enumerate(own)),
-                *self._copies(npu, len(own)),
-            ],
-            "channels": [
-                {"channel_type": kind, "connected_to": [worker.peer for worker in channels[kind]]}
-                for kind in ("memory", "port")
-                if channels[kind]
-            ],
-            "remote_buffers": [
-                {"rank": peer, "type": buffer, "access_channel_types": sorted(kinds)}
-                for (peer, buffer), kinds in buffers.items()
-            ],
-            "semaphores": [{"init_value": 0} for _ in self._semaphores[npu]],
-        }
-
-    def _channels(self, npu: int) -> dict[str, list[Worker]]:
-        """Per type the workers in the order of their channels: both ends of a pair have the same place."""
-        found: dict[str, list[Worker]] = {"memory": [], "port": []}
-        number = {id(worker): i for own in self._workers for i, worker in enumerate(own)}
-
-        def order(worker: Worker) -> tuple[int, int, int]:
-            sender = worker if worker.sends or worker.partner is None else worker.partner
-            return worker.peer, sender.npu, number[id(sender)]
-
-        for worker in sorted(self._workers[npu], key=order):
-            found[self._kind(worker)].append(worker)
-        return found
-
-    def _block(
-        self,
-        number: int,
-        worker: Worker,
-        channels: dict[str, list[Worker]],
-        buffers: dict[tuple[int, str], int],
-    ) -> Json:
-        kind = self._kind(worker)
-        used = sorted(
-            {
-                buffers[worker.peer, target["buffer_id"]]
-                for operation in worker.operations
-                for target in operation.get("dst_buff", ())
-                if "buffer_id" in target
-            }
+            self._acquire(waits)
+            self._nop()
+        landing = blocks.there(worker.peer, blocks.landing(step))
+        name = "ppkt" if blocks.is_packets else "pws" if is_port else "put"
+        self._on(
+            name,
+            [0],
+            src_buff=[blocks.chunk(step.gpu, step.source, step.count)],
+            dst_buff=[{"buffer_id": landing.buffer, "index": landing.offset, "size": step.count}],
         )
-        place = {each: i for i, each in enumerate(used)}
-        operations = [
-            {
-                **operation,
-                "dst_buff": [
-                    {**target, "buffer_id": place[buffers[worker.peer, target["buffer_id"]]]}
-                    for target in operation["dst_buff"]
-                ],
-            }
-            if operation.get("dst_buff") and "buffer_id" in operation["dst_buff"][0]
-            else operation
-            for operation in worker.operations
-        ]
-        refs = [{"access_channel_type": kind, "remote_buffer_ids": used}] if used else []
-        return {
-            "id": number,
-            "ops": operations,
-            "channels": [{"channel_type": kind, "channel_ids": [channels[kind].index(worker)]}],
-            "remote_buffer_refs": refs,
-        }
+        if not blocks.is_packets and not is_port:
+            self._add(NOP)
+            self._on("signal", [0])
 
-    def _copies(self, npu: int, number: int) -> list[Json]:
-        found = [] if self._in_place else copies(self._collective, npu, 1 << 20)
-        operations = [
-            {
-                "name": "copy",
-                "src_buff": [self._chunk(npu, source, count)],
-                "dst_buff": [self._chunk(npu, target, count)],
-            }
-            for source, target, count in found
-        ]
-        if not operations:
-            return []
-        return [{"id": number, "ops": operations, "channels": [], "remote_buffer_refs": []}]
+    def _receive(self, step: Step, waits: list[int]) -> None:
+        blocks = self._blocks
+        if not blocks.is_packets:
+            self._on("wait", [0])
+        self._acquire(waits)
+        if waits or not blocks.is_packets:
+            self._nop()
+        landed = blocks.chunk(step.gpu, blocks.landing(step), step.count)
+        target = blocks.chunk(step.gpu, step.target, step.count)
+        if step.kind == "rrc":
+            name = "repkt" if blocks.is_packets else "re"
+            own = blocks.chunk(step.gpu, step.source, step.count)
+            self._add({"name": name, "reduce_op": "sum", "src_buff": [own, landed], "dst_buff": [target]})
+        elif blocks.is_packets:
+            self._add({"name": "upkt", "src_buff": [landed], "dst_buff": [target]})
+
+    def _nop(self) -> None:
+        if self._worker.operations and self._worker.operations[-1] != NOP:
+            self._add(NOP)
+
+    def _acquire(self, semaphores: list[int]) -> None:
+        self._semaphores("sem_acquire", semaphores)
+
+    def _semaphores(self, name: str, semaphores: list[int]) -> None:
+        most = PLAN_LIMITS.semaphores_of_operation
+        for first in range(0, len(semaphores), most):
+            self._add({"name": name, "semaphore_ids": semaphores[first : first + most]})
+
+    def _on(self, name: str, ends: list[int], **places: Any) -> None:
+        """Do an operation on channels; waits one after the other are one operation."""
+        most, kind = PLAN_LIMITS.channels_of_operation, self._blocks.kind(self._worker)
+        operations = self._worker.operations
+        if name == "wait" and ends and operations and operations[-1]["name"] == "wait":
+            last = operations[-1]["channel_ids"]
+            room = most - len(last)
+            last += ends[:room]
+            ends = ends[room:]
+        for first in range(0, len(ends), most):
+            self._add(
+                {"name": name, "channel_ids": ends[first : first + most], "channel_type": kind, **places}
+            )

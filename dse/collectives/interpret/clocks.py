@@ -24,6 +24,10 @@ class Clocks:
         """A thread has waited for what `other` says."""
         np.maximum(self._now[thread], other, out=self._now[thread])
 
+    def reset(self, thread: int, clock: Clock) -> None:
+        """Forget what a thread has learnt since a snapshot, which held for one operation only."""
+        self._now[thread] = clock
+
     def tick(self, thread: int) -> None:
         """A thread begins its next step."""
         self._now[thread, thread] += 1

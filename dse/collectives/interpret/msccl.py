@@ -28,7 +28,8 @@ _ADDS = ("rrc", "rrs", "rrcs")
 class Findings(NamedTuple):
     """The collective of a file, and all that is wrong with it; nothing is wrong if `problems` is empty.
 
-    `needs_a_slot` says that the program ends only where a send need not wait for its receiver.
+    `needs_a_slot` says that the program ends only where a send need not wait for its receiver. `switch_steps`
+    are operations in which a switch adds or copies.
     """
 
     coll: str
@@ -36,6 +37,7 @@ class Findings(NamedTuple):
     steps: int
     problems: tuple[str, ...]
     needs_a_slot: bool = False
+    switch_steps: int = 0
 
 
 def interpret_msccl(

@@ -5,29 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dse.collectives.interpret.msccl import Findings
-from dse.collectives.interpret.plan_order import Order, Signal
-from dse.collectives.interpret.plan_text import Operation, Plan, PlanBlock, Span, read_plan
+from dse.collectives.interpret.plan_order import Signal
+from dse.collectives.interpret.plan_packets import Packets
+from dse.collectives.interpret.plan_records import ON_SWITCHES, Operation, Plan, PlanBlock, Span
+from dse.collectives.interpret.plan_text import read_plan
 from dse.collectives.interpret.values import NOTHING, Value, aliased, own, spelled, wanted
 
 _MOST = 20
 _Place = tuple[int, str, int]
 
 
-def interpret_plan(text: str, name: str = "MSCCL++", root: int = 0) -> Findings:
+def interpret_plan(text: str, name: str = "MSCCL++", root: int = 0, npus_per_node: int = 0) -> Findings:
     """Run a plan; within a block only `nop` orders accesses, between blocks only what synchronises does.
+
+    Memory and switch channels must stay in a node of so many GPUs; 0 means that all are in one.
 
     Raises:
         InputError: the text is no plan, or has what the interpreter does not know.
     """
-    plan = read_plan(text, name)
-    operations = sum(len(block.operations) for block in plan.blocks)
+    plan = read_plan(text, name, npus_per_node)
+    operations = [op.name for block in plan.blocks for op in block.operations]
     problems = list(plan.problems)
     if not problems:
         problems = _Run(plan, root).problems()
-    return Findings(plan.collective, len(plan.buffers), operations, tuple(problems[:_MOST]))
+    on_switches = sum(name in ON_SWITCHES for name in operations)
+    return Findings(
+        plan.collective,
+        len(plan.buffers),
+        len(operations),
+        tuple(problems[:_MOST]),
+        switch_steps=on_switches,
+    )
 
 
-class _Run(Order):
+class _Run(Packets):
     """A run of all blocks. Threads of the clocks are the blocks, and the proxy of every port channel."""
 
     def __init__(self, plan: Plan, root: int) -> None:
@@ -38,7 +49,6 @@ class _Run(Order):
         for gpu, buffers in enumerate(plan.buffers):
             for offset in range(buffers["i"]):
                 self._values[self._place(gpu, "i", offset)] = own(gpu, offset)
-        self._packets: dict[_Place, Value] = {}
         # per GPU and thread the last time it wrote there, and read there
         self._remote: dict[str, dict[tuple[int, int], int]] = {"written into": {}, "read from": {}}
         self._touched: list[dict[_Place, bool]] = [{} for _ in plan.blocks]  # since the last nop
@@ -87,8 +97,7 @@ class _Run(Order):
             for number, queue_of in enumerate(semaphores):
                 if len(queue_of) != self._plan.semaphores[gpu][number]:
                     yield f"semaphore {number} of GPU {gpu} ends with {len(queue_of)}, not as it began"
-        if self._packets:
-            yield f"packets at {len(self._packets)} places are never read, such as {min(self._packets)}"
+        yield from self._packet_problems()
         for done, remote in self._remote.items():
             for (gpu, thread), time in remote.items():
                 own_threads = [i for i, block in enumerate(self._plan.blocks) if block.gpu == gpu]
@@ -117,9 +126,8 @@ class _Run(Order):
         return True
 
     def _is_free(self, number: int, block: PlanBlock, op: Operation) -> bool:
-        if op.name in ("upkt", "repkt"):
-            spans = op.sources if op.name == "upkt" else op.sources[1:]
-            return all(place in self._packets for span in spans for place in self._places(span))
+        if not self._has_packets(op):
+            return False
         return self._is_reached(number, block, op)
 
     def _put(self, number: int, op: Operation) -> None:
@@ -164,27 +172,34 @@ class _Run(Order):
     _gstore = _copy
 
     def _ppkt(self, number: int, op: Operation) -> None:
-        for source, target in zip(op.sources, op.targets, strict=False):
-            values = self._read(number, number, [source], writes=set())
-            for place, value in zip(self._places(target), values, strict=True):
-                if place in self._packets or not self._plan.doubles_scratch or place[1] != "s":
-                    self._say(
-                        number,
-                        f"writes a packet to {place[1]}{place[2]} of GPU {place[0]}, which is not free",
-                    )
-                self._packets[place] = value
+        for source, target in zip(op.sources, op.targets, strict=True):
+            self._emit(number, [target], self._read(number, number, [source], writes=set()))
+
+    _cpkt = _gstorepkt = _ppkt
+
+    def _rppkt(self, number: int, op: Operation) -> None:
+        for source, target in zip(op.sources, op.targets, strict=True):
+            before = self._clocks.snapshot(number)
+            self._emit(number, [target], self._take(number, source))
+            self._clocks.reset(number, before)
 
     def _upkt(self, number: int, op: Operation) -> None:
-        values = [self._packets.pop(place) for place in self._places(op.sources[0])]
+        before = self._clocks.snapshot(number)
+        values = self._take(number, op.sources[0])
         self._store(number, number, op.targets[:1], values, reads=set())
+        self._clocks.reset(number, before)
 
     def _repkt(self, number: int, op: Operation) -> None:
+        before = self._clocks.snapshot(number)
         own_places = set(self._places(op.targets[0]))
         values = self._read(number, number, op.sources[:1], writes=own_places)
         for span in op.sources[1:]:
-            more = [self._packets.pop(place) for place in self._places(span)]
-            values = [self._sum(number, a, b) for a, b in zip(values, more, strict=True)]
+            values = [self._sum(number, a, b) for a, b in zip(values, self._take(number, span), strict=True)]
         self._store(number, number, op.targets[:1], values, reads=set(self._places(op.sources[0])))
+        self._emit(number, op.targets[1:], values)
+        self._clocks.reset(number, before)
+
+    _respkt = _recpkt = _recspkt = _repkt
 
     def _sync(self, number: int) -> None:
         super()._sync(number)
@@ -252,6 +267,7 @@ class _Run(Order):
                         number, f"touches {place[1]}{place[2]} of GPU {place[0]} twice without a nop between"
                     )
                 touched[place] = touched.get(place, False) or is_write
+        self._plain.update(place for place in (*read, *written) if place[1] == "s")
         self._accesses.step(thread, map(_named, read), map(_named, written))
 
     def _sum(self, number: int, one: Value, other: Value) -> Value:

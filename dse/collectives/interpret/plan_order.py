@@ -6,7 +6,7 @@ from collections import Counter, deque
 from typing import NamedTuple
 
 from dse.collectives.interpret.clocks import Accesses, Clock, Clocks
-from dse.collectives.interpret.plan_text import Operation, Plan, PlanBlock
+from dse.collectives.interpret.plan_records import Operation, Plan, PlanBlock
 
 _Channel = tuple[str, int, int, int]
 
@@ -32,8 +32,8 @@ class Order:
             self._clocks.tick(thread)
         self._pending: list[list[Clock]] = [[] for _ in plan.blocks]  # is visible after the next nop
         self._signals: dict[_Channel, deque[Signal]] = {}
-        self._semaphores: list[list[deque[Clock | None]]] = [
-            [deque([None] * count) for count in counts] for counts in plan.semaphores
+        self._semaphores: list[list[deque[Signal]]] = [
+            [deque([Signal(None, frozenset())] * count) for count in counts] for counts in plan.semaphores
         ]
         self._at_barrier: dict[tuple[int, int], list[int]] = {}
         self._passed: set[int] = set()
@@ -69,7 +69,9 @@ class Order:
         for each in there:
             self._sync(each)
         clocks = [self._over(each) for each in there]
+        running = frozenset().union(*(self._running[each] for each in there))
         for each in there:
+            self._running[each] = self._known[each] = running | self._known[each]
             for clock in clocks:
                 self._clocks.learn(each, clock)
         self._passed.update(there)
@@ -128,14 +130,15 @@ class Order:
     def _sem_release(self, number: int, op: Operation) -> None:
         gpu = self._plan.blocks[number].gpu
         for each in op.semaphores:
-            self._semaphores[gpu][each].append(self._over(number))
+            self._semaphores[gpu][each].append(Signal(self._over(number), self._running[number]))
 
     def _sem_acquire(self, number: int, op: Operation) -> None:
         gpu = self._plan.blocks[number].gpu
         for each in op.semaphores:
-            clock = self._semaphores[gpu][each].popleft()
-            if clock is not None:
-                self._pending[number].append(clock)
+            released = self._semaphores[gpu][each].popleft()
+            self._known[number] |= released.running
+            if released.clock is not None:
+                self._pending[number].append(released.clock)
 
     def _flush(self, number: int, op: Operation) -> None:
         for channel in op.channels:

@@ -1,0 +1,125 @@
+"""Who does the steps of an MSCCL++ plan: blocks for queues of messages, and for groups behind switches."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dse.collectives.files.msccl_steps import Link, Step
+from dse.collectives.files.switch_groups import GroupOp
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """NPUs of a node (0: all are in one): others are reached by ports; `LL` sends packets with flags.
+
+    A plan is for operations of `least_bytes` to `most_bytes` bytes (0: no limit).
+    """
+
+    npus_per_node: int = 0
+    protocol: str = "Simple"
+    least_bytes: int = 0
+    most_bytes: int = 0
+
+
+@dataclass(eq=False)
+class Worker:
+    """A block that `leads` (sends, or works for a group) or follows, with its steps and operations.
+
+    `ends` are its channels: the blocks that it signals to or waits for.
+    """
+
+    npu: int
+    leads: bool
+    group: tuple[int, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+    ends: list[Worker] = field(default_factory=list)
+    operations: list[Json] = field(default_factory=list)
+
+    @property
+    def peer(self) -> int:
+        """The other NPU of a queue of messages."""
+        return self.ends[0].npu
+
+    def connect(self, other: Worker) -> None:
+        """Make a channel between two blocks, unless there is one."""
+        if other not in self.ends:
+            self.ends.append(other)
+            other.ends.append(self)
+
+
+class Workers:
+    """The blocks of all GPUs, with at most `room` messages of a queue in each."""
+
+    def __init__(
+        self, steps: Sequence[Step], queues: Sequence[Link], groups: Sequence[GroupOp], npus: int, room: int
+    ) -> None:
+        self.of_gpu: list[list[Worker]] = [[] for _ in range(npus)]
+        self._queues, self._groups, self._room = queues, groups, room
+        self._known: dict[Hashable, Worker] = {}
+        counts: defaultdict[Hashable, int] = defaultdict(int)
+        self._part = self._parts_of_groups()
+        for step in steps:
+            worker = self._of_group(step) if step.group >= 0 else self._of_queue(step, counts)
+            step.block = id(worker)
+            worker.steps.append(step)
+
+    def _parts_of_groups(self) -> list[int]:
+        """Of the operations of one owner, which block does each.
+
+        Signals have no names, so that parts and results of a block come in the order of its operations. Each
+        operation takes up to seven lines.
+        """
+        rows: defaultdict[Hashable, list[list[GroupOp]]] = defaultdict(list)
+        most, found = max(1, self._room // 3), []
+        for group in self._groups:
+            row = rows[group.owner, group.members]
+            fitting = (i for i, own in enumerate(row) if len(own) < most and own[-1].is_before(group))
+            part = next(fitting, len(row))
+            if part == len(row):
+                row.append([])
+            row[part].append(group)
+            found.append(part)
+        return found
+
+    def _of_queue(self, step: Step, counts: defaultdict[Hashable, int]) -> Worker:
+        leads = step.sends >= 0
+        queue = self._queues[max(step.sends, step.receives)]
+        part = counts[queue, leads] // self._room
+        counts[queue, leads] += 1
+        for is_leader in (True, False):
+            if (queue, part, is_leader) not in self._known:
+                self._known[queue, part, is_leader] = self._new(
+                    Worker(queue[0 if is_leader else 1], is_leader)
+                )
+        worker = self._known[queue, part, leads]
+        worker.connect(self._known[queue, part, not leads])
+        return worker
+
+    def _of_group(self, step: Step) -> Worker:
+        group, part = self._groups[step.group], self._part[step.group]
+
+        def of(npu: int, leads: bool) -> Worker:
+            key = (group.members, part, npu, leads)
+            if key not in self._known:
+                self._known[key] = self._new(Worker(npu, leads, group.members))
+            return self._known[key]
+
+        return of(step.gpu, step.kind == "g")
+
+    def _new(self, worker: Worker) -> Worker:
+        self.of_gpu[worker.npu].append(worker)
+        return worker
+
+    def follower(self, step: Step, npu: int) -> Worker:
+        """The block of another member of the group of a step."""
+        return self._known[self._groups[step.group].members, self._part[step.group], npu, False]
+
+    def leader(self, step: Step) -> Worker:
+        """The block that does the operation that a step of a group belongs to."""
+        group = self._groups[step.group]
+        return self._known[group.members, self._part[step.group], group.owner, True]
