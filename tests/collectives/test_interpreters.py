@@ -240,6 +240,11 @@ PLAN_CHANGES: dict[str, Change] = {
     "stores elsewhere": moved("dst_buff", "glres", "gstore", "gstorepkt"),
     "loads elsewhere": moved("src_buff", "glres", "gstore", "gstorepkt"),
     "copies what it must add": renamed("glres", "gstore"),
+    "no packet passed on": without("rppkt"),
+    "no sum passed on": without("respkt"),
+    "passes on elsewhere": moved("dst_buff", "rppkt"),
+    "passes on something else": moved("src_buff", "rppkt", "respkt"),
+    "keeps the sum": renamed("respkt", "repkt"),
     "stores no packets": renamed("gstorepkt", "gstore"),
     "sends its packets on": renamed("ppkt", "rppkt"),
     "keeps its packets": renamed("ppkt", "cpkt"),
@@ -363,13 +368,13 @@ def test_a_packet_whose_place_or_source_is_not_free_is_found(seed: int) -> None:
         chosen.choice([PACKETS, RELAYED, *(SWITCHED[name] for name in SWITCHED if "packets" in name)])
     )
     kind = chosen.choice(["twice", "early", "plain"])
-    senders = operations(plan, "ppkt", "gstorepkt")
+    senders = operations(plan, "ppkt", "rppkt", "gstorepkt")
     if kind == "twice":  # the flag cannot tell two packets of a launch apart
         row, number = chosen.choice(senders)
         row.insert(number, row[number])
         words: tuple[str, ...] = ("which has one of this launch",)
     elif kind == "early":  # nothing else says that a chunk is there
-        rows = [(row, n) for row, n in operations(plan, "sem_acquire") if row[n + 2]["name"] == "ppkt"]
+        rows = [(row, n) for row, n in operations(plan, "sem_acquire") if "pkt" in row[n + 2]["name"]]
         if not rows:
             return
         row, number = chosen.choice(rows)

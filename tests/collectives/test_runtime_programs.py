@@ -17,6 +17,7 @@ from ring_schedules import (
     problem,
     ring_all_gather,
     ring_all_reduce,
+    ring_all_to_all,
     ring_broadcast,
 )
 from schedules import MIB, all_gather, all_reduce_of, greedy, on_switch, random_graph, torus
@@ -226,6 +227,29 @@ def test_sums_in_nodes_go_on_between_nodes(collective: str, per_npu: int) -> Non
             text = schedule_plan(schedule, "nodes", options, is_in_place=is_in_place)
             assert operations_of(text)["gstorepkt" if options.protocol == "LL" else "gstore"] > 0
             assert interpret_plan(text, npus_per_node=options.npus_per_node).problems == ()
+
+
+def test_a_block_passes_packets_on_without_another_one() -> None:
+    options = PlanOptions(protocol="LL")
+    assert operations_of(schedule_plan(ring_all_gather(5), "ring", options)) == {
+        "ppkt": 5, "upkt": 20, "rppkt": 15, "copy": 5
+    }  # fmt: skip
+    relayed = operations_of(schedule_plan(ring_all_to_all(4), "ring", options))
+    assert (relayed["upkt"], relayed["sem_acquire"]) == (12, 0)  # what only passes through is not unpacked
+    assert relayed["rppkt"] > 0
+    assert operations_of(schedule_plan(ring_all_reduce(4), "ring", options))["respkt"] == 12
+
+
+def test_packets_of_all_others_are_added_at_once() -> None:
+    text = schedule_plan(on_switch(8, "all_reduce"), "star", PlanOptions(protocol="LL"))
+    assert operations_of(text) == {"ppkt": 448, "repkt": 64}
+    many = operations_of(schedule_plan(on_switch(11, "all_reduce"), "star", PlanOptions(protocol="LL")))
+    assert many["repkt"] == 2 * 11 * 11  # an operation adds eight at most
+
+
+def test_packets_stay_in_a_node() -> None:
+    with pytest.raises(InputError, match="packets, which stay in a node of npus_per_node=2, but there are 4"):
+        schedule_plan(ring_all_gather(4), "ring", PlanOptions(npus_per_node=2, protocol="LL"))
 
 
 def test_packets_do_not_run_ahead_of_a_gpu_that_says_nothing() -> None:

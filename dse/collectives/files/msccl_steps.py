@@ -43,10 +43,16 @@ class Step:
     receives: int = -1  # the message that it takes
     sends: int = -1
     group: int = -1  # the operation of a group that it belongs to
+    more: tuple[int, ...] = ()  # messages that it adds at once, besides the one that it takes
     block: int = -1
     number: int = -1
     after: list[Step] = field(default_factory=list)
     waiters: list[int] = field(default_factory=list)  # blocks, once per wait
+
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """All messages that it takes."""
+        return (*self.more, self.receives) if self.receives >= 0 else ()
 
     @property
     def is_awaited(self) -> bool:
@@ -128,15 +134,16 @@ def steps_of(
     groups: Sequence[GroupOp] = (),
     *,
     stores: bool = True,
+    may_be_in_place: bool = True,
 ) -> list[Step]:
     """Return all steps in an order in which they can run, with what each must wait for at its GPU.
 
     A step waits for the last write of what it reads, and for the accesses of what it writes. A place has one
-    name in place, where the input is part of the output. `stores` says that an owner which
-    copies to its group copies to itself too.
+    name if the program `may_be_in_place`, where the input is part of the output. `stores` says that an owner
+    which copies to its group copies to itself too.
     """
     passed = {other: one for one, other in passes.items()}
-    hazards = _Hazards(collective)
+    hazards = _Hazards(collective, may_be_in_place=may_be_in_place)
     reads = _reads_of_arrivals(messages)
     found: list[Step] = []
     for event in _events(messages, passes, groups):
@@ -226,14 +233,16 @@ def _arrival(
 class _Hazards:
     """The last write of every place, and the reads since."""
 
-    def __init__(self, collective: Collective) -> None:
-        self._collective = collective
+    def __init__(self, collective: Collective, *, may_be_in_place: bool) -> None:
+        self._collective, self._in_place = collective, may_be_in_place
         self._written: dict[tuple[int, Slot], Step] = {}
         self._read: defaultdict[tuple[int, Slot], list[Step]] = defaultdict(list)
 
     def _places(self, step: Step, first: Slot) -> list[tuple[int, Slot]]:
-        slots = (Slot(first.buffer, first.offset + i) for i in range(step.count))
-        return [(step.gpu, in_place(self._collective, step.gpu, slot)) for slot in slots]
+        slots = [Slot(first.buffer, first.offset + i) for i in range(step.count)]
+        if self._in_place:
+            slots = [in_place(self._collective, step.gpu, slot) for slot in slots]
+        return [(step.gpu, slot) for slot in slots]
 
     def read(self, step: Step, first: Slot) -> None:
         for place in self._places(step, first):

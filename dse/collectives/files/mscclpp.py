@@ -10,6 +10,7 @@ from dse.collectives.files.msccl_buffers import IN_PLACE, Slots, require_known
 from dse.collectives.files.mscclpp_blocks import Blocks
 from dse.collectives.files.mscclpp_json import plan_data
 from dse.collectives.files.mscclpp_workers import PlanOptions
+from dse.collectives.files.mscclpp_writers import write
 from dse.collectives.files.switch_groups import Moves, moves_of
 from dse.collectives.interpret.mscclpp import interpret_plan
 from dse.collectives.problem.collective import Collective
@@ -40,6 +41,12 @@ def schedule_plan(schedule: Schedule, name: str, options: PlanOptions, *, is_in_
             f"MSCCL++ needs all NPUs of the network and at most {MOST_SENDS} sends; there are "
             f"{len(schedule)}: leave mscclpp out"
         )
+    per_node = options.npus_per_node
+    if options.protocol == "LL" and per_node and collective.npus > per_node:
+        raise InputError(
+            f"MSCCL++: protocol=LL sends packets, which stay in a node of npus_per_node={per_node}, but "
+            f"there are {collective.npus} NPUs; leave protocol out"
+        )
     moves = moves_of(
         schedule, options.npus_per_node, may_add=options.protocol != "LL", is_in_place=is_in_place
     )
@@ -66,13 +73,17 @@ def _right_plan(
     kept = {(npu, chunk) for group in moves.groups for npu in group.members for chunk in group.chunks}
     moves = Moves(joined(moves.messages, slots.first, 1 << 20, kept), moves.groups)
     first = ""
-    for room in _ROOMS:
-        blocks = Blocks(moves, slots.unwritten(), options, room, is_in_place=is_in_place)
-        text = json.dumps(plan_data(blocks, moves.groups, name), separators=(",", ":")) + "\n"
-        problems = interpret_plan(text, name, collective.root, options.npus_per_node).problems
-        if not problems:
-            return text, ""
-        first = first or problems[0]
-        if "operations; " not in problems[0]:
-            break
+    for passes_on in (True, False) if options.protocol == "LL" else (False,):
+        for room in _ROOMS:
+            blocks = Blocks(
+                moves, slots.unwritten(), options, room, is_in_place=is_in_place, passes_on=passes_on
+            )
+            write(blocks)
+            text = json.dumps(plan_data(blocks, moves.groups, name), separators=(",", ":")) + "\n"
+            problems = interpret_plan(text, name, collective.root, options.npus_per_node).problems
+            if not problems:
+                return text, ""
+            first = first or problems[0]
+            if "operations; " not in problems[0]:
+                break  # such as channels, of which blocks that pass packets on need more
     return "", first

@@ -49,14 +49,14 @@ def _on_switches(worker: Worker) -> list[tuple[_Switch, Json]]:
 def _gpu(blocks: Blocks, groups: list[GroupOp], switches: dict[_Switch, int], npu: int) -> Json:
     inputs, outputs = sizes(blocks.collective, npu)
     own = blocks.of_gpu[npu]
+    busy = [worker for worker in own if worker.operations]
     channels = _channels(blocks, npu)
     buffers: dict[tuple[int, str], set[str]] = {}
     for worker in own:
         for operation in worker.operations:
             for target in operation.get("dst_buff", ()):
                 if "buffer_id" in target:
-                    key = (worker.peer, target["buffer_id"])
-                    buffers.setdefault(key, set()).add(blocks.kind(worker))
+                    buffers.setdefault(target["buffer_id"], set()).add(blocks.kind(worker))
     numbers = {key: number for number, key in enumerate(buffers)}
     own_switches = sorted(key for key in switches if npu in key[0])
     places = _Places(blocks, channels, numbers, {key: i for i, key in enumerate(own_switches)})
@@ -77,8 +77,8 @@ def _gpu(blocks: Blocks, groups: list[GroupOp], switches: dict[_Switch, int], np
         "output_chunks": outputs,
         "scratch_chunks": blocks.scratch(npu),
         "threadblocks": [
-            *(places.block(number, worker) for number, worker in enumerate(own)),
-            *_copies(blocks, groups, npu, len(own)),
+            *(places.block(number, worker) for number, worker in enumerate(busy)),
+            *_copies(blocks, groups, npu, len(busy)),
         ],
         "channels": found,
         "remote_buffers": [
@@ -94,9 +94,8 @@ def _channels(blocks: Blocks, npu: int) -> dict[str, list[tuple[Worker, Worker]]
     found: dict[str, list[tuple[Worker, Worker]]] = {"memory": [], "port": []}
     number = {id(worker): i for own in blocks.of_gpu for i, worker in enumerate(own)}
 
-    def order(ends: tuple[Worker, Worker]) -> tuple[int, int, int, int]:
-        leader, follower = ends if ends[0].leads else ends[::-1]
-        return ends[1].npu, leader.npu, number[id(leader)], number[id(follower)]
+    def order(ends: tuple[Worker, Worker]) -> tuple[int, list[tuple[int, int]]]:
+        return ends[1].npu, sorted((end.npu, number[id(end)]) for end in ends)
 
     for ends in sorted(((worker, end) for worker in blocks.of_gpu[npu] for end in worker.ends), key=order):
         found[blocks.kind(ends[0])].append(ends)
@@ -122,7 +121,7 @@ class _Places:
         switches = sorted({self._switches[key] for key, _ in _on_switches(worker)})
         remote = sorted(
             {
-                self._buffers[worker.peer, chunk["buffer_id"]]
+                self._buffers[chunk["buffer_id"]]
                 for operation in worker.operations
                 for chunk in operation.get("dst_buff", ())
                 if "buffer_id" in chunk
@@ -134,7 +133,7 @@ class _Places:
                 at = switches.index(self._switches[worker.group, chunk["switch"]])
                 return {"switch_channel_id": at, "index": chunk["index"], "size": chunk["size"]}
             if "buffer_id" in chunk:
-                return {**chunk, "buffer_id": remote.index(self._buffers[worker.peer, chunk["buffer_id"]])}
+                return {**chunk, "buffer_id": remote.index(self._buffers[chunk["buffer_id"]])}
             return chunk
 
         def resolved(operation: Json) -> Json:

@@ -9,8 +9,10 @@ from typing import Any
 
 from dse.collectives.files.msccl_steps import Link, Step
 from dse.collectives.files.switch_groups import GroupOp
+from dse.collectives.interpret.limits import PLAN_LIMITS
 
 Json = dict[str, Any]
+_MOST_ENDS = PLAN_LIMITS.channels_of_block - 1
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class PlanOptions:
 class Worker:
     """A block that `leads` (sends, or works for a group) or follows, with its steps and operations.
 
-    `ends` are its channels: the blocks that it signals to or waits for.
+    `ends` are its channels: the blocks that it signals to or waits for. It puts into `targets`. `made_by`
+    says of a step that passes on what the block has received which step that was.
     """
 
     npu: int
@@ -38,6 +41,8 @@ class Worker:
     group: tuple[int, ...] = ()
     steps: list[Step] = field(default_factory=list)
     ends: list[Worker] = field(default_factory=list)
+    targets: list[Worker] = field(default_factory=list)
+    made_by: dict[int, Step] = field(default_factory=dict)
     operations: list[Json] = field(default_factory=list)
 
     @property
@@ -46,27 +51,55 @@ class Worker:
         return self.ends[0].npu
 
     def connect(self, other: Worker) -> None:
-        """Make a channel between two blocks, unless there is one."""
+        """Make a channel over which a block puts into another one, unless there is one."""
         if other not in self.ends:
             self.ends.append(other)
             other.ends.append(self)
+        if other not in self.targets:
+            self.targets.append(other)
 
 
 class Workers:
-    """The blocks of all GPUs, with at most `room` messages of a queue in each."""
+    """The blocks of all GPUs, with at most `room` messages of a queue in each.
+
+    A block that has received packets `passes_on` what comes of them: nothing orders the packets of a queue.
+    """
 
     def __init__(
-        self, steps: Sequence[Step], queues: Sequence[Link], groups: Sequence[GroupOp], npus: int, room: int
+        self,
+        steps: Sequence[Step],
+        queues: Sequence[Link],
+        groups: Sequence[GroupOp],
+        npus: int,
+        room: int,
+        *,
+        passes_on: bool,
     ) -> None:
         self.of_gpu: list[list[Worker]] = [[] for _ in range(npus)]
         self._queues, self._groups, self._room = queues, groups, room
         self._known: dict[Hashable, Worker] = {}
+        self._number: dict[int, int] = {}  # per block of a queue which of several it is
         counts: defaultdict[Hashable, int] = defaultdict(int)
         self._part = self._parts_of_groups()
+        of_step: dict[int, Worker] = {}
         for step in steps:
             worker = self._of_group(step) if step.group >= 0 else self._of_queue(step, counts)
+            sources = {id(other): other for other in step.after} if passes_on and step.sends >= 0 else {}
+            if len(sources) == 1:
+                ((number, source),) = sources.items()
+                onward, end = of_step[number], self._known[queues[step.sends], 0, False]
+                if source.taken and (len(onward.ends) < _MOST_ENDS or end in onward.ends):
+                    onward.connect(end)
+                    onward.made_by[id(step)] = source
+                    worker = onward
+            of_step[id(step)] = worker
             step.block = id(worker)
             worker.steps.append(step)
+        for step in steps:
+            if step.sends >= 0 and id(step) not in of_step[id(step)].made_by:
+                queue = queues[step.sends]
+                part = 0 if passes_on else self._number[id(of_step[id(step)])]
+                of_step[id(step)].connect(self._known[queue, part, False])
 
     def _parts_of_groups(self) -> list[int]:
         """Of the operations of one owner, which block does each.
@@ -93,12 +126,10 @@ class Workers:
         counts[queue, leads] += 1
         for is_leader in (True, False):
             if (queue, part, is_leader) not in self._known:
-                self._known[queue, part, is_leader] = self._new(
-                    Worker(queue[0 if is_leader else 1], is_leader)
-                )
-        worker = self._known[queue, part, leads]
-        worker.connect(self._known[queue, part, not leads])
-        return worker
+                worker = self._new(Worker(queue[0 if is_leader else 1], is_leader))
+                self._known[queue, part, is_leader] = worker
+                self._number[id(worker)] = part
+        return self._known[queue, part, leads]
 
     def _of_group(self, step: Step) -> Worker:
         group, part = self._groups[step.group], self._part[step.group]

@@ -40,6 +40,7 @@ class PlanLimits(NamedTuple):
     barriers: int = 16
     threads: int = 1024
     blocks: int = 132  # the processors of an H100
+    buffers_of_side: int = 10
 
 
 PLAN_LIMITS = PlanLimits()

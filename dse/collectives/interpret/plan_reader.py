@@ -91,6 +91,11 @@ class Reader:
             self.problems.append(
                 f"{where} takes semaphores {semaphores[:3]} …; there are {known}, and 16 are taken"
             )
+        for key in ("src_buff", "dst_buff"):
+            if len(op.get(key, ())) > PLAN_LIMITS.buffers_of_side:
+                self.problems.append(
+                    f"{where} has {len(op[key])} of {key}; {PLAN_LIMITS.buffers_of_side} are taken"
+                )
         spans = [
             [self._span(each, block, op, channels, i, where) for i, each in enumerate(op.get(key, []))]
             for key in ("src_buff", "dst_buff")
