@@ -206,13 +206,21 @@ def test_an_all_gather_past_a_switch_that_copies_is_one_store_a_gpu(protocol: st
     assert found["copy"] == (0 if protocol == "Simple" else 8)  # packets bring the owner nothing
 
 
-def test_a_switch_of_several_nodes_or_too_many_gpus_has_direct_messages() -> None:
-    for schedule, options in (
-        (on_switch(4, "all_reduce"), PlanOptions(npus_per_node=2)),
-        (on_switch(18, "all_gather"), PlanOptions()),
-    ):
-        found = operations_of(schedule_plan(schedule, "star", options))
-        assert found["glres"] == found["gstore"] == 0 < found["put"] + found["pws"]
+def test_a_switch_of_several_nodes_has_direct_messages() -> None:
+    found = operations_of(schedule_plan(on_switch(4, "all_reduce"), "star", PlanOptions(npus_per_node=2)))
+    assert found["glres"] == found["gstore"] == 0 < found["put"] < found["put"] + found["pws"]
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])
+@pytest.mark.parametrize("npus", [17, 18, 40])
+def test_blocks_of_a_large_group_share_its_channels(collective: str, npus: int) -> None:
+    for is_in_place in (False, True):
+        text = schedule_plan(on_switch(npus, collective), "star", PlanOptions(), is_in_place=is_in_place)
+        found = operations_of(text)
+        assert found["glres"] + found["gstore"] == (1 if collective == "broadcast" else npus)
+        assert found["put"] == 0
+        blocks = max(len(gpu["threadblocks"]) for gpu in json.loads(text)["gpus"])
+        assert blocks <= 2 * -(-npus // 16)
 
 
 @pytest.mark.parametrize("per_npu", [1, 3])

@@ -76,7 +76,7 @@ class Blocks:
             if step.kind == "gr":
                 leader, follower = self._workers.leader(step), self._workers.follower(step, step.gpu)
                 if not self.is_packets or (leader.npu, follower.npu) in self._ready:
-                    leader.connect(follower)
+                    self._workers.connect_group(leader, follower)
 
     def _land(self, steps: Sequence[Step]) -> None:
         """Sums and packets land in scratch, each in a place of its own."""
@@ -168,6 +168,11 @@ class Blocks:
         """Whether the operation of a group is a sum."""
         return self._moves.groups[step.group].adds
 
-    def leader(self, step: Step) -> Worker:
-        """The block that does the operation of a group."""
-        return self._workers.leader(step)
+    def owner(self, step: Step) -> int:
+        """The GPU that does the operation of a group."""
+        return self._moves.groups[step.group].owner
+
+    def semaphore(self, npu: int, one: int, other: int) -> int:
+        """The semaphore that one block of a GPU releases for another one."""
+        known = self.semaphores[npu]
+        return known.setdefault((one, other), len(known))

@@ -43,6 +43,8 @@ class Worker:
     ends: list[Worker] = field(default_factory=list)
     targets: list[Worker] = field(default_factory=list)
     made_by: dict[int, Step] = field(default_factory=dict)
+    helpers: list[Worker] = field(default_factory=list)  # blocks that signal for a leader
+    helped: Worker | None = None
     operations: list[Json] = field(default_factory=list)
 
     @property
@@ -134,13 +136,16 @@ class Workers:
     def _of_group(self, step: Step) -> Worker:
         group, part = self._groups[step.group], self._part[step.group]
 
-        def of(npu: int, leads: bool) -> Worker:
-            key = (group.members, part, npu, leads)
-            if key not in self._known:
-                self._known[key] = self._new(Worker(npu, leads, group.members))
-            return self._known[key]
+        leads = step.kind == "g"
+        key = self._key(group, part, step.gpu, leads=leads)
+        if key not in self._known:
+            self._known[key] = self._new(Worker(step.gpu, leads, group.members))
+        return self._known[key]
 
-        return of(step.gpu, step.kind == "g")
+    def _key(self, group: GroupOp, part: int, npu: int, *, leads: bool) -> Hashable:
+        """A block follows as many owners as it has channels, and leads for all members with its helpers."""
+        several = 0 if leads else group.members.index(group.owner) // PLAN_LIMITS.channels_of_block
+        return group.members, part, npu, leads, several
 
     def _new(self, worker: Worker) -> Worker:
         self.of_gpu[worker.npu].append(worker)
@@ -148,9 +153,20 @@ class Workers:
 
     def follower(self, step: Step, npu: int) -> Worker:
         """The block of another member of the group of a step."""
-        return self._known[self._groups[step.group].members, self._part[step.group], npu, False]
+        return self._known[self._key(self._groups[step.group], self._part[step.group], npu, leads=False)]
 
     def leader(self, step: Step) -> Worker:
         """The block that does the operation that a step of a group belongs to."""
         group = self._groups[step.group]
-        return self._known[group.members, self._part[step.group], group.owner, True]
+        return self._known[self._key(group, self._part[step.group], group.owner, leads=True)]
+
+    def connect_group(self, leader: Worker, follower: Worker) -> None:
+        """Make a channel between blocks of a group; a leader whose channels are all used gets helpers."""
+        rows = [leader, *leader.helpers]
+        if any(follower in row.ends for row in rows):
+            return
+        if len(rows[-1].ends) == PLAN_LIMITS.channels_of_block:
+            rows.append(self._new(Worker(leader.npu, True, leader.group)))
+            leader.helpers.append(rows[-1])
+            rows[-1].helped = leader
+        rows[-1].connect(follower)

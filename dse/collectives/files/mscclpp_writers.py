@@ -35,8 +35,11 @@ class Writer:
             self._on("rlxsignal", blocks.asked(worker, as_target=True))
         else:
             self._on("rlxwait" if worker.leads else "rlxsignal", self._everyone())
-            if not (worker.leads and waits_of[id(worker.steps[0])]):
+            if not (worker.leads and worker.steps and waits_of[id(worker.steps[0])]):
                 self._nop()
+        if worker.helped and not blocks.is_packets:
+            for step in worker.helped.steps:
+                self._help(step, worker.helped)
         for number, step in enumerate(worker.steps):
             if step.group >= 0:
                 self._of_group(step, waits_of[id(step)])
@@ -50,10 +53,25 @@ class Writer:
         if blocks.is_packets:
             self._on("rlxwait", blocks.asked(worker, as_target=False))
 
+    def _help(self, step: Step, leader: Worker) -> None:
+        """Wait for members for a leader, and signal to them when its operation is over."""
+        blocks, npu, own = self._blocks, step.gpu, id(self._worker)
+        self._on("wait", self._ends(blocks.spoken(step)))
+        self._nop()
+        self._semaphores("sem_release", [blocks.semaphore(npu, own, id(leader))])
+        self._acquire([blocks.semaphore(npu, id(leader), own)])
+        self._nop()
+        self._on("signal", self._everyone())
+
+    def _helpers(self, step: Step) -> list[int]:
+        """Blocks that wait and signal for the operation of a group."""
+        is_signalled = step.kind == "g" and not self._blocks.is_packets
+        return [id(helper) for helper in self._worker.helpers] if is_signalled else []
+
     def _release(self, step: Step) -> None:
         """Let the blocks go on that wait for a step, and members of a group."""
-        known = self._blocks.semaphores[step.gpu]
-        released = [known.setdefault((step.block, other), len(known)) for other in step.waiters]
+        blocks = (*step.waiters, *self._helpers(step))
+        released = [self._blocks.semaphore(step.gpu, step.block, other) for other in blocks]
         if released:
             if self._worker.leads and self._blocks.kind(self._worker) == "port":
                 self._on("flush", [0])  # the port may still read what a waiter is to write
@@ -77,13 +95,13 @@ class Writer:
         return found
 
     def _acquired(self, step: Step) -> list[int]:
-        known = self._blocks.semaphores[step.gpu]
-        return [known.setdefault((other.block, step.block), len(known)) for other in step.after]
+        blocks = (*(other.block for other in step.after), *self._helpers(step))
+        return [self._blocks.semaphore(step.gpu, other, step.block) for other in blocks]
 
     def _of_group(self, step: Step, waits: list[int]) -> None:
         blocks, worker = self._blocks, self._worker
         if step.kind == "g":
-            self._on("wait", [self._end(npu) for npu in blocks.spoken(step)])
+            self._on("wait", self._ends(blocks.spoken(step)))
             self._acquire(waits)
             if worker.operations:
                 self._nop()
@@ -91,7 +109,7 @@ class Writer:
         elif step.kind == "a" and not blocks.is_silent(step):
             self._acquire(waits)
             self._nop()
-            self._on("signal", [worker.ends.index(blocks.leader(step))])
+            self._on("signal", self._ends([blocks.owner(step)]))
         elif step.kind == "gr" and blocks.is_packets:
             if waits:
                 self._acquire(waits)
@@ -100,10 +118,11 @@ class Writer:
             target = blocks.chunk(step.gpu, step.target, step.count)
             self._add({"name": "upkt", "src_buff": [landed], "dst_buff": [target]})
         elif step.kind == "gr":
-            self._on("wait", [worker.ends.index(blocks.leader(step))])
+            self._on("wait", self._ends([blocks.owner(step)]))
 
-    def _end(self, npu: int) -> int:
-        return next(i for i, end in enumerate(self._worker.ends) if end.npu == npu)
+    def _ends(self, npus: list[int]) -> list[int]:
+        """The channels of a block to some GPUs."""
+        return [i for i, end in enumerate(self._worker.ends) if end.npu in npus]
 
     def _store(self, step: Step) -> None:
         """Let the switch copy, or add and copy."""
