@@ -233,17 +233,21 @@ def _override(path: Path) -> object:
     return compose_config(text_of(path).split("\n"))
 
 
-def _programs(name: str) -> Callable[[Path], list[bytes]]:
-    """Programs of a runtime for an all-reduce and an all-gather."""
+_STAR = ("system=dgx16", "dimensions=[1]", "system.network.1.npus=4", "switches=nodes")
+
+
+def _programs(name: str, *networks: tuple[str, ...]) -> Callable[[Path], list[bytes]]:
+    """Programs of a runtime for an all-reduce and an all-gather, on networks and with options."""
 
     def made(folder: Path) -> list[bytes]:
         from dse.commands.synthesize import main
 
         found = []
-        for collective in ("all_reduce", "all_gather"):
-            words = [f"topology={TOPOLOGY}", f"collective={collective}", "export=[msccl,mscclpp]", "trials=2"]
-            main([*words, "-o", str(folder / collective)])
-            found.append((folder / collective / name).read_bytes())
+        for number, network in enumerate(networks):
+            for collective in ("all_reduce", "all_gather"):
+                words = [*network, f"collective={collective}", "export=[msccl,mscclpp]", "trials=2"]
+                main([*words, "-o", str(folder / f"{number}-{collective}")])
+                found.append((folder / f"{number}-{collective}" / name).read_bytes())
         return found
 
     return made
@@ -346,7 +350,11 @@ READERS: dict[str, Reader] = {
         ),
         _override,
     ),
-    "msccl-xml": Reader(".xml", _programs("schedule.xml"), _msccl),
-    "mscclpp-json": Reader(".json", _programs("schedule.mscclpp.json"), _mscclpp),
+    "msccl-xml": Reader(".xml", _programs("schedule.xml", (f"topology={TOPOLOGY}",)), _msccl),
+    "mscclpp-json": Reader(
+        ".json",
+        _programs("schedule.mscclpp.json", (f"topology={TOPOLOGY}",), _STAR, (*_STAR, "protocol=LL")),
+        _mscclpp,
+    ),
     "demand": Reader(".csv", lines("0,1,2MiB\n3,0,0\n0,5kB,0\n", "0,7\n7,0\n"), _demand),
 }
