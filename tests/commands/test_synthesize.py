@@ -118,6 +118,23 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     assert shown.splitlines()[-1] == "verdict   valid"
 
 
+def test_a_plan_says_that_it_needs_switches_that_add(tmp_path: Path) -> None:
+    network = ("system=dgx16", "dimensions=[1]", "system.network.1.npus=8", "switches=nodes")
+    words = (*network, "collective=all_reduce", "export=[mscclpp]", "trials=1", "-o", "star")
+    row = (
+        "as MSCCL++      at most 2 blocks a GPU and 5 steps a block; interpreted: right, no race, no deadlock"
+    )
+    assert (
+        f"{row}; 8 operations on NVLink switches, from sm_90 on"
+        in run_ok("synthesize", *words, cwd=tmp_path).out
+    )
+    shown = run_ok("schedule", "star/schedule.mscclpp.inplace.json", cwd=tmp_path).out
+    assert "needs    NVLink switches that add and copy, sm_90 or later: 8 operations" in shown
+    others = ("collective=all_gather", "export=[mscclpp]", "trials=1", "-o", "passive", "switch_copies=none")
+    passive = run_ok("synthesize", *network, *others, "switch_adds=none", cwd=tmp_path).out
+    assert "NVLink" not in passive
+
+
 def test_an_invalid_schedule_is_exit_code_1_with_the_first_violation(ring: Path) -> None:
     file = ring.parent / "mine.jsonl"
     send = {"src": 0, "dst": 1, "chunk": 1, "start_ps": 0, "end_ps": 21471520}

@@ -36,7 +36,9 @@ def schedule_plan(schedule: Schedule, name: str, options: PlanOptions, *, is_in_
     require_known(collective, "MSCCL++")
     if collective.name not in _CALLED:
         raise InputError(f"MSCCL++: nothing calls {collective.name}; leave mscclpp out")
-    if collective.npus != schedule.problem.graph.npus or len(schedule) > MOST_SENDS:
+    graph = schedule.problem.graph
+    is_direct = graph.nodes == graph.npus  # past switches several sends are a message
+    if collective.npus != graph.npus or (is_direct and len(schedule) > MOST_SENDS):
         raise InputError(
             f"MSCCL++ needs all NPUs of the network and at most {MOST_SENDS} sends; there are "
             f"{len(schedule)}: leave mscclpp out"
@@ -50,17 +52,15 @@ def schedule_plan(schedule: Schedule, name: str, options: PlanOptions, *, is_in_
     moves = moves_of(
         schedule, options.npus_per_node, may_add=options.protocol != "LL", is_in_place=is_in_place
     )
-    first = ""
     if moves.groups:
-        text, first = _right_plan(moves, name, options, collective, is_in_place=is_in_place)
+        text, _ = _right_plan(moves, name, options, collective, is_in_place=is_in_place)
         if text:
             return text
-    text, problem = _right_plan(
-        Moves(messages_of(schedule)), name, options, collective, is_in_place=is_in_place
-    )
+    moves = Moves(messages_of(schedule))
+    text, problem = _right_plan(moves, name, options, collective, is_in_place=is_in_place)
     if text:
         return text
-    raise InputError(f"MSCCL++: {first or problem}: take fewer chunks_per_npu, or leave mscclpp out")
+    raise InputError(f"MSCCL++: {problem}: take fewer chunks_per_npu, or leave mscclpp out")
 
 
 def _right_plan(
