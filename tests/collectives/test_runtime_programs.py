@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import link_graphs
 import numpy as np
 import pytest
 from link_graphs import star
@@ -235,6 +236,16 @@ def test_sums_in_nodes_go_on_between_nodes(collective: str, per_npu: int) -> Non
             text = schedule_plan(schedule, "nodes", options, is_in_place=is_in_place)
             assert operations_of(text)["gstorepkt" if options.protocol == "LL" else "gstore"] > 0
             assert interpret_plan(text, npus_per_node=options.npus_per_node).problems == ()
+
+
+def test_a_message_into_a_place_that_is_still_read_waits_for_its_receiver() -> None:
+    """A GPU whose input another message still carries away gets a sum that did not come of that message."""
+    graph = link_graphs.random_graph(63, 7, 3)
+    asked = Problem(graph, Collective("all_reduce", graph.npus, chunks_per_npu=2), MIB)
+    schedule = synthesize(asked, synthesizer_of({}), effort_of({"trials": "1"})).schedule
+    for is_in_place in (False, True):
+        text = schedule_plan(schedule, "mixed", PlanOptions(), is_in_place=is_in_place)
+        assert interpret_plan(text).problems == ()
 
 
 def test_a_block_passes_packets_on_without_another_one() -> None:

@@ -73,10 +73,10 @@ def _right_plan(
     kept = {(npu, chunk) for group in moves.groups for npu in group.members for chunk in group.chunks}
     moves = Moves(joined(moves.messages, slots.first, 1 << 20, kept), moves.groups)
     first = ""
-    for passes_on in (True, False) if options.protocol == "LL" else (False,):
+    for is_careful in (False, True):
         for room in _ROOMS:
             blocks = Blocks(
-                moves, slots.unwritten(), options, room, is_in_place=is_in_place, passes_on=passes_on
+                moves, slots.unwritten(), options, room, is_in_place=is_in_place, is_careful=is_careful
             )
             write(blocks)
             text = json.dumps(plan_data(blocks, moves.groups, name), separators=(",", ":")) + "\n"
@@ -85,5 +85,5 @@ def _right_plan(
                 return text, ""
             first = first or problems[0]
             if "operations; " not in problems[0]:
-                break  # such as channels, of which blocks that pass packets on need more
+                break  # such as races, or channels, of which blocks that pass packets on need more
     return "", first

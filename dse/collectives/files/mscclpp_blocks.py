@@ -17,7 +17,10 @@ PACKET = "packet"  # the buffer of places for packets, the first ones of scratch
 
 
 class Blocks:
-    """The blocks of all GPUs, with their operations."""
+    """The blocks of all GPUs, with their operations.
+
+    If the plan `is_careful`, no block passes packets on, and no other message comes before its place is free.
+    """
 
     def __init__(
         self,
@@ -27,7 +30,7 @@ class Blocks:
         room: int,
         *,
         is_in_place: bool,
-        passes_on: bool = False,
+        is_careful: bool = False,
     ) -> None:
         self.options, self.in_place, self.collective = options, is_in_place, slots.collective
         self.is_packets = options.protocol == "LL"
@@ -55,12 +58,16 @@ class Blocks:
             groups,
             self.collective.npus,
             room,
-            passes_on=passes_on,
+            passes_on=self.is_packets and not is_careful,
         )
         self.of_gpu = self._workers.of_gpu
+        # Mostly the message itself says that its place is free. A careful receiver says so to the sender.
+        self.credited: set[int] = set()
         for step in steps:
-            if step.kind in ("r", "gr") and (passes_on or not self.is_packets):
-                step.after = []  # the message itself says that its place is free
+            if is_careful and not self.is_packets and step.kind == "r" and step.after:
+                self.credited.add(step.receives)
+            elif step.kind in ("r", "gr") and not (self.is_packets and is_careful):
+                step.after = []
         self._ready = unheard(steps, moves) if self.is_packets else set()
         self._users: defaultdict[int, list[Step]] = defaultdict(list)
         for step in steps:

@@ -149,7 +149,9 @@ class Writer:
             return
         if waits:
             self._acquire(waits)
-        if waits or maker is not None:
+        if step.sends in blocks.credited:
+            self._on("wait", [0])
+        if waits or maker is not None or step.sends in blocks.credited:
             self._nop()
         name = "ppkt" if blocks.is_packets else "pws" if is_port else "put"
         source = [blocks.chunk(step.gpu, step.source, step.count)]
@@ -178,9 +180,15 @@ class Writer:
 
     def _receive(self, step: Step, waits: list[int], onward: list[Step]) -> None:
         blocks = self._blocks
+        is_credited = step.receives in blocks.credited
+        if is_credited:
+            self._acquire(waits)
+            self._nop()
+            self._on("signal", [0])
         if not blocks.is_packets:
             self._on("wait", [0])
-        self._acquire(waits)
+        if not is_credited:
+            self._acquire(waits)
         if waits or not blocks.is_packets:
             self._nop()
         landed = [blocks.chunk(step.gpu, blocks.landing(each), step.count) for each in step.taken]
