@@ -129,8 +129,10 @@ def _where_it_stops(
     known = [size for size in sizes if size.system == system and size.run is not None]
     late = [size.npus for size in known if "deadline" in size.broken]
     kept = [size.npus for size in known if "deadline" not in size.broken]
-    if late and kept:
+    if late and kept and max(late) < min(kept):
         yield f"{system} keeps the deadline from {min(kept)} NPUs on: larger sizes buy days not asked for"
+    elif late and kept:  # a larger size may be slower, as where its replicas do not divide the batch
+        yield f"{system} keeps the deadline with {', '.join(map(str, sorted(kept)))} NPUs only"
 
 
 def _changed(objective: str, plain: Size, own: Size) -> str:

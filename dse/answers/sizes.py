@@ -60,6 +60,7 @@ class Size:
 
     system: str
     npus: int
+    npus_per_node: int
     run: Run | None = None
     energy: Energy | None = None
     cost: float | None = None
@@ -112,6 +113,8 @@ def _sized(system: SystemSpec, nodes: int) -> SystemSpec:
 
 
 def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:
+    node = system.npus_per_node
+    assert node is not None
     try:
         job, cluster, _ = best_job(q.model, system)
         asked = Question(
@@ -124,11 +127,11 @@ def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:
         )
         run = run_of(asked, predict(job.model, job.plan, cluster))
     except InputError as error:
-        return Size(system.name, npus, problem=str(error))
+        return Size(system.name, npus, node, problem=str(error))
     known = cluster.accelerator.board_power_w is not None
     energy = energy_of(run, q.facility) if known else None
     price = q.prices.get(system.name)
-    size = Size(system.name, npus, run, energy, None if price is None else price * run.npu_hours)
+    size = Size(system.name, npus, node, run, energy, None if price is None else price * run.npu_hours)
     return replace(size, broken=tuple(_broken(size, q.limits)))
 
 

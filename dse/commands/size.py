@@ -11,7 +11,7 @@ from dse.base.errors import InputError, excerpt
 from dse.base.settings.values import listed, number, whole
 from dse.base.texts import printable
 from dse.base.units import parse_duration_s
-from dse.commands.cli import JSON, found_code, print_json, reading
+from dse.commands.cli import JSON, found_code, print_json, print_notes, reading
 from dse.prediction.runs.asked import (
     ELASTIC,
     LENGTH,
@@ -41,7 +41,7 @@ COMMAND = CommandLine(
     keys={
         "keys": {
             "systems": "clusters of conf/system, such as dgx_h100,dgx_b200, or files like those",
-            "npus": "sizes, such as 64,128,256, or 64-4096: doubled from the first to the last",
+            "npus": "sizes, such as 64,128,256, or 64-4096: the first, doubled, and the last",
             **LENGTH,
             "deadline": "the run may take so long, such as 60 d, at the high end of its range",
             "budget": "it may cost so much",
@@ -74,6 +74,7 @@ def main(arguments: Arguments) -> int:
     else:
         text = sizes_text(sizes, every="--all" in arguments.options)
         print("\n".join(map(printable, text.splitlines())))
+    print_notes(_between(arguments.values["npus"], sizes))
     return found_code(bool(winners(sizes)))
 
 
@@ -119,7 +120,7 @@ def _limits(arguments: Arguments) -> Limits:
 
 
 def _npus(text: str) -> list[int]:
-    """The sizes that `64,128` lists, or that `64-4096` doubles."""
+    """The sizes that `64,128` lists; of `64-4096` the first, doubled up to the last, and the last."""
     first, dash, last = text.partition("-")
     if not _SIZES.fullmatch(text):
         raise InputError(f"npus is '{excerpt(text)}'; write sizes such as 64,128, or a range such as 64-4096")
@@ -129,6 +130,21 @@ def _npus(text: str) -> list[int]:
     found = [low << power for power in range(25) if low << power <= high]
     if not found:
         raise InputError(f"npus is {text}; the first number must not be above the last")
+    return found if found[-1] == high else [*found, high]
+
+
+def _between(text: str, sizes: Sequence[Size]) -> list[str]:
+    """Name for each system the sizes of a range that were tried, where whole nodes make others, too."""
+    first, dash, last = text.partition("-")
+    found = []
+    for system, node in dict.fromkeys((size.system, size.npus_per_node) for size in sizes if dash):
+        tried = [size.npus for size in sizes if size.system == system]
+        others = range(-(-int(first) // node) * node, int(last) + 1, node)
+        if skipped := next((npus for npus in others if npus not in tried), None):
+            found.append(
+                f"of {text} NPUs {system} was tried with {', '.join(map(str, tried))} only; npus={tried[0]},"
+                f"{skipped} names others"
+            )
     return found
 
 

@@ -39,6 +39,26 @@ def test_without_a_size_in_the_limits_the_exit_code_is_1(tmp_path: Path) -> None
     assert done.out.startswith("no size keeps all limits")
 
 
+def test_a_range_has_its_last_size_and_names_what_was_not_tried(tmp_path: Path) -> None:
+    asked = ("systems=dgx_h100", *ASKED[2:])
+    done = run_ok("size", *asked, "npus=40-56", "--all", cwd=tmp_path)
+    rows = [line.split("dgx_h100")[1].split()[0] for line in done.out.splitlines() if "  dgx_h100  " in line]
+    assert rows == ["40", "56"]
+    said = "of 40-56 NPUs dgx_h100 was tried with 40, 56 only; npus=40,48 names others"
+    assert said in done.err
+    for whole in ("npus=40,56", "npus=32-40", "npus=64"):
+        assert "was tried with" not in run_ok("size", *asked, whole, cwd=tmp_path).err
+
+
+def test_a_deadline_that_a_larger_size_misses_is_not_kept_from_the_smaller_one_on(tmp_path: Path) -> None:
+    """7 nodes have fewer replicas than 6, as 512 sequences are no multiple of 7."""
+    asked = ("systems=dgx_h100", "npus=40,48,56", "model=llama3_8b", "model.batch_size=512", "tokens=1T")
+    done = run_ok("size", *asked, "deadline=30 d", cwd=tmp_path)
+    assert "dgx_h100 keeps the deadline with 48 NPUs only" in done.out
+    done = run_ok("size", *asked, "deadline=35 d", cwd=tmp_path)
+    assert "dgx_h100 keeps the deadline from 48 NPUs on" in done.out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
