@@ -15,6 +15,7 @@ from dse.planner.problem.problem import ProfileKey, ProfileSet
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
+    from dse.planner.problem.steps import StepInputs
 
 Notes = tuple[str, ...]
 
@@ -40,7 +41,7 @@ def times_of(
 
         assert model is not None
         profiles = ProfileSet({}, ProfileKey(order[0], 1, 1), parameter_bytes(model), False, "model")
-        return profiles, tuple(_intervals(model, accelerators, order))
+        return profiles, ()  # `step_intervals` knows how sure they are, by what the ways to run layers are
     measured, notes = _measured(values, cost_model) if "profiles" in values else (None, ())
     if costs == "profiles":
         assert measured is not None  # as `_costs` saw to
@@ -64,7 +65,10 @@ def times_of(
             f"holds all {model.experts.count} of a layer",
         )
     if measured is None:
-        return modelled, (*notes, *_intervals(model, accelerators, order or cluster.types))
+        from dse.prediction.steps.plan import Plan
+
+        asked = [(type_, str(Plan().framework), 1) for type_ in order or cluster.types]
+        return modelled, (*notes, *_intervals(model, accelerators, asked))
     scaled, fits = calibrated_profiles(modelled, measured)
     fitted = [
         f"{fit.type}: predicted layers x {fit.layers:.3g}, embedding x {fit.embedding:.3g}, head x "
@@ -122,19 +126,36 @@ def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, N
     return without_overlaps(found), (f"{told}: their gap counts as 0",)
 
 
-def _intervals(model: ModelSpec, accelerators: Mapping[str, str], types: Sequence[str]) -> list[str]:
-    """How sure predicted steps are on each accelerator by itself: none of a mixed cluster was measured."""
+def step_intervals(model: ModelSpec, accelerators: Mapping[str, str], steps: StepInputs) -> list[str]:
+    """Return how sure steps of the plans' frameworks are, on the GPUs of each type by itself."""
+    from dse.planner.problem.steps import way_of
+
+    asked = [
+        (type_.name, str(framework), type_.gpus)
+        for type_ in steps.types
+        for framework in dict.fromkeys(way_of(way).framework for way in type_.ways)
+    ]
+    return _intervals(model, accelerators, asked)
+
+
+def _intervals(
+    model: ModelSpec, accelerators: Mapping[str, str], asked: Sequence[tuple[str, str, int]]
+) -> list[str]:
+    """How sure steps are on each accelerator by itself (none of a mixed cluster was measured).
+
+    `asked` are types, frameworks and numbers of GPUs.
+    """
     from dse.inputs.accelerators import Accelerator
     from dse.prediction.intervals.interval import interval_of
     from dse.prediction.intervals.kinds import Kind, scale_of
-    from dse.prediction.steps.plan import Plan
 
     blocks = "dense" if model.experts is None else "experts"
     found = []
-    for name in dict.fromkeys(Accelerator.named(accelerators[type_]).name for type_ in types):
-        interval = interval_of(Kind(name, 16, blocks, False, str(Plan().framework), scale_of(1)))
+    for type_, framework, gpus in asked:
+        name = Accelerator.named(accelerators[type_]).name
+        interval = interval_of(Kind(name, 16, blocks, False, framework, scale_of(gpus)))
         found += [f"{name} alone: {interval.note}"] if interval else []
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _predicted_alone(order: Sequence[str], measured: set[str]) -> list[str]:

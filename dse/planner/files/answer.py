@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.base.errors import InputError, excerpt
 from dse.base.settings import check_choice
-from dse.planner.files.documents import plan_from_dict, plan_to_dict, problem_from_dict
+from dse.planner.files.documents import plan_from_dict, problem_from_dict, shown_plan
 from dse.planner.files.files import read_plan
 from dse.planner.files.records import best_entry, gap_between
 from dse.planner.problem.costs import Infeasible, rule_named
@@ -85,6 +85,8 @@ def _answer(document: Mapping[str, Any]) -> Answer:
         "bound_ms": bound_ms,
         "gap": gap_between(best["cost_ms"], bound_ms),
         "excludes": list(excluded(problem, cost_model)),
-        "ranking": [{"cost_ms": rule.price(other).cost_ms, **plan_to_dict(other)} for other in ranking],
+        "ranking": [
+            {"cost_ms": rule.price(other).cost_ms, **shown_plan(problem.cluster, other)} for other in ranking
+        ],
     }
     return Answer(problem, cost_model, plan, ranking, {**document, **again})

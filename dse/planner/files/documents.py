@@ -12,6 +12,7 @@ from dse.base.errors import InputError, excerpt
 from dse.base.records import hints_of, is_record
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, Profile, ProfileKey, ProfileSet
+from dse.planner.problem.ranks import types_in_order
 from dse.planner.problem.steps import StepInputs, StepType
 from dse.planner.problem_check import wrong_in_problem
 
@@ -111,6 +112,12 @@ def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
 def plan_to_dict(plan: ClusterPlan) -> dict[str, Any]:
     """Return a plan as plain data; what only plans of predicted steps have is left out of others."""
     return {name: value for name, value in _plain(plan).items() if value or name not in _SINCE_STEPS}
+
+
+def shown_plan(cluster: MixedCluster, plan: ClusterPlan) -> dict[str, Any]:
+    """Return a plan as plain data for readers, with the types of its stages where ranks do not say them."""
+    found = plan_to_dict(plan)
+    return {**found, "stage_types": types_in_order(cluster, plan)} if plan.starts else found
 
 
 def plan_from_dict(data: Mapping[str, Any]) -> ClusterPlan:

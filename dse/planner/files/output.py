@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.base.texts import counted, cut, printable, table
 from dse.base.units import format_count, format_duration_ns
 from dse.planner.problem.steps import way_text
-from dse.planner.questions.bottleneck import batches_text, groups_text, reasons
+from dse.planner.questions.bottleneck import batches_text, groups_text, reasons, types_of_stages
 from dse.planner.search.automatic import useful_bound
 from dse.planner.search.planner import UNPROVEN
 from dse.planner.throughput import duration
@@ -45,7 +45,7 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     lines += [
         f"{duration(best['cost_ms'])} per step; {proof_text(data)}",
         *throughput_lines(best),
-        f"types in the order {', '.join(best['types'])}, {batches_text(best['batches'])}",
+        f"types in the order {', '.join(types_of_stages(best))}, {batches_text(best['batches'])}",
         *defect_lines(best),
         *excluded_lines(data),
         *homogeneous_lines(data),
@@ -126,7 +126,7 @@ def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
             duration(plan["cost_ms"]),
             f"{100 * (plan['cost_ms'] / best_ms - 1):.2f}",
             str(plan["batches"]),
-            ",".join(plan["types"]),
+            ",".join(types_of_stages(plan)),
             cut(groups_text(plan)),
             cut(",".join(map(str, plan["partition"]))),
         )

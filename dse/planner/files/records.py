@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_dict
+from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_dict, shown_plan
 from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, PlanResult
 from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
 from dse.planner.problem.steps import way_of
@@ -100,7 +100,9 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
         "gap": gap_of(result),
         "optimal": result.optimal,
         "seconds": result.seconds,
-        "ranking": [{"cost_ms": cost_ms, **plan_to_dict(plan)} for cost_ms, plan in result.ranking],
+        "ranking": [
+            {"cost_ms": cost_ms, **shown_plan(problem.cluster, plan)} for cost_ms, plan in result.ranking
+        ],
         "infeasible": dict(sorted(result.infeasible.items())),
         "excludes": list(excluded(problem, result.cost_model)),
         **({"homogeneous": _alone(problem, result)} if result.homogeneous else {}),
@@ -133,7 +135,7 @@ def best_entry(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost, cost_mod
     throughput = throughput_of(problem, cost.cost_ms, "the plan cannot run as it is" if defects else "")
     return {
         "cost_ms": cost.cost_ms,
-        **plan_to_dict(plan),
+        **shown_plan(problem.cluster, plan),
         "gap_ms": cost.gap_ms,
         "batch_generator_ms": cost.batch_generator_ms,
         **({"parts_ms": dict(cost.parts)} if cost.parts else {}),

@@ -21,7 +21,7 @@ from dse.planner.problem.named_clusters import named_cluster
 from dse.planner.problem.problem import PlanProblem, ProfileSet
 from dse.planner.problem.step_space import StepSpace
 from dse.planner.search.planner import Limits
-from dse.planner.times import times_of
+from dse.planner.times import step_intervals, times_of
 
 _MOST = 2**20
 
@@ -104,7 +104,9 @@ def asked_of(
             max_batch,
             flag(values, "uniform", False) or "launchable" in values,
         )
-        problem = replace(problem, step_space=space, steps=space.on(cluster, order))
+        steps = space.on(cluster, order)
+        problem = replace(problem, step_space=space, steps=steps)
+        notes = (*notes, *step_intervals(model, accelerators, steps))
     if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
         notes = (
             *notes,

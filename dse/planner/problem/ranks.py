@@ -61,6 +61,14 @@ def stage_types(cluster: MixedCluster, plan: ClusterPlan) -> list[dict[str, int]
     return found
 
 
+def types_in_order(cluster: MixedCluster, plan: ClusterPlan) -> list[str]:
+    """Return the types of the GPUs of the stages, in the order of the stages, each once.
+
+    The ranks of a plan of predicted steps follow the types of the cluster, whatever the order of its stages.
+    """
+    return list(dict.fromkeys(type_ for own in stage_types(cluster, plan) for type_ in own))
+
+
 def first_ranks(plan: ClusterPlan) -> list[int]:
     """Return the first rank of each stage."""
     return list(plan.starts) or [0, *accumulate(plan.groups[:-1])]

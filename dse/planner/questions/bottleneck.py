@@ -119,7 +119,8 @@ def _beside(data: Mapping[str, Any]) -> list[str]:
         is_one = data["planner"] in _ONE_OF_A_KIND and data["cost_model"] != "step"
         kind = ", of other types, stages or micro-batches," if is_one else ""
         found.append(f"the next plan{kind} takes {longer:.2f} % longer")
-    reshaped = [plan for plan in others if (plan["types"], plan["groups"]) != (best["types"], best["groups"])]
+    own = (types_of_stages(best), best["groups"])
+    reshaped = [plan for plan in others if (types_of_stages(plan), plan["groups"]) != own]
     if reshaped and reshaped[0] is not others[0]:
         longer = 100 * (reshaped[0]["cost_ms"] / best["cost_ms"] - 1)
         found.append(f"the next with other stages, {groups_text(reshaped[0])}, takes {longer:.2f} % longer")
@@ -129,6 +130,11 @@ def _beside(data: Mapping[str, Any]) -> list[str]:
 def batches_text(number: int) -> str:
     """Return how many micro-batches: 1 micro-batch, 2 micro-batches."""
     return counted(number, "micro-batch", "micro-batches")
+
+
+def types_of_stages(plan: Mapping[str, Any]) -> list[str]:
+    """Return the types in the order of the stages; files of older releases have only that of the ranks."""
+    return list(plan.get("stage_types") or plan["types"])
 
 
 def groups_text(plan: Mapping[str, Any]) -> str:

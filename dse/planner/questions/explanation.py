@@ -11,7 +11,7 @@ from dse.planner.files.answer import Answer
 from dse.planner.files.records import best_entry
 from dse.planner.problem.costs import Infeasible, rule_named
 from dse.planner.problem.problem import ClusterPlan, PlanProblem
-from dse.planner.questions.bottleneck import groups_text, parts_ms, period_ms, reasons
+from dse.planner.questions.bottleneck import groups_text, parts_ms, period_ms, reasons, types_of_stages
 from dse.planner.throughput import Throughput
 
 MOST_OTHERS = 5
@@ -103,7 +103,7 @@ def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
         found.append(
             {
                 "plan": groups_text(entry),
-                "types": list(plan.types),
+                "types": types_of_stages(entry),
                 "batches": plan.batches,
                 "cost_ms": entry["cost_ms"],
                 "longer_ms": entry["cost_ms"] - best["cost_ms"],

@@ -8,11 +8,11 @@ from typing import Any
 
 from dse.base.texts import counted, table
 from dse.base.units import format_bytes, format_count
-from dse.planner.files.documents import plan_to_dict
+from dse.planner.files.documents import shown_plan
 from dse.planner.files.records import gap_of
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.ranks import stage_spans
-from dse.planner.questions.bottleneck import groups_text
+from dse.planner.questions.bottleneck import groups_text, types_of_stages
 from dse.planner.questions.failures import Candidate, Replan
 from dse.planner.questions.growth import Growth
 from dse.planner.questions.prices import PriceRange
@@ -36,7 +36,7 @@ def subset_entry(subset: Subset) -> dict[str, Any]:
         "price_per_hour": subset.price_per_hour,
         "price_per_step": subset.price_per_step,
         "memory_share": subset.memory_share,
-        "plan": None if best is None else plan_to_dict(best),
+        "plan": None if best is None else shown_plan(subset.problem.cluster, best),
     }
 
 
@@ -123,7 +123,7 @@ def growth_entries(found: Sequence[Growth]) -> list[dict[str, Any]]:
             "optimal": one.result.optimal,
             **_throughput(Subset({}, one.problem, one.result).throughput),
             "gain": one.gain,
-            "plan": None if one.result.best is None else plan_to_dict(one.result.best),
+            "plan": None if one.result.best is None else shown_plan(one.problem.cluster, one.result.best),
         }
         for one in found
     ]
@@ -197,7 +197,7 @@ def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> di
         "moved_bytes": one.moved_bytes,
         "hosts": sorted(used - {found.host}),
         "idle_hosts": [number for number in range(len(problem.cluster.hosts)) if number not in used],
-        "plan": plan_to_dict(one.plan),
+        "plan": shown_plan(one.problem.cluster, one.plan),
     }
 
 
@@ -206,7 +206,8 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 
 
 def _plan(plan: Mapping[str, Any]) -> str:
-    text = f"{','.join(plan['types'])}: {groups_text(plan)}, {counted(plan['batches'], 'batch', 'batches')}"
+    batches = counted(plan["batches"], "batch", "batches")
+    text = f"{','.join(types_of_stages(plan))}: {groups_text(plan)}, {batches}"
     return text if len(text) <= 70 else f"{text[:69]}…"
 
 

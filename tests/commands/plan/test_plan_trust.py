@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from plan_command import FIRST, QUICK, Run, keys, refused
 
+import dse
 from dse.planner.problem.inputs.synthetic import write_synthetic_profiles
 
 MIXED = ("cluster=a100_v100", "model=tiny", "max_tp=4", "cost=strict")
@@ -189,6 +190,31 @@ def test_predicted_times_say_how_sure_they_are_on_each_accelerator(run: Run) -> 
     for name in ("h100_sxm", "a100_80"):
         said = rf"note: {name} alone: 80 % of measured steps lie -\d+ to \+\d+ % from the predicted time: "
         assert re.search(said, run.notes)  # type: ignore[attr-defined]
+
+
+def test_a_plan_is_as_sure_as_the_sweep_of_the_same_question(run: Run) -> None:
+    """The ways to run layers are those of the framework of a sweep, and so are the unseen runs."""
+    asked = ("model=llama3_8b", "model.batch_size=512")
+    run("cluster=dgx_h100", *asked, "gbs=512")
+    told = re.search(r"note: h100_sxm alone: (.*)", run.notes)  # type: ignore[attr-defined]
+    overrides = ["system=dgx_h100", *asked]
+    step = dse.predict_step(overrides=overrides, strategy={"dp": 64, "framework": "megatron-bridge"})
+    assert told is not None
+    assert told[1] in step.notes
+
+
+def test_types_are_told_in_the_order_of_the_stages(run: Run) -> None:
+    """The cluster lists V100 first; the plan gives the first stage to A100, and others use A100 alone."""
+    asked = ("cluster=a100_v100", "model=megatron_1.7b", "gbs=128")
+    found = json.loads(run(*asked, "format=json"))
+    stages = [type_ for stage in found["best"]["stages"] for type_ in stage["types"]]
+    assert found["best"]["stage_types"] == list(dict.fromkeys(stages)) == ["A100", "V100"]
+    assert found["best"]["types"] == ["V100", "A100"]
+    assert ["A100"] in [plan["stage_types"] for plan in found["ranking"] if len(plan["groups"]) == 1]
+    told = run(*asked)
+    assert "types in the order A100, V100, " in told
+    (first,) = [line.split() for line in told.splitlines() if line.startswith("   1  ")]
+    assert first[5] == "A100,V100"
 
 
 def test_throughput_is_told_by_hand(run: Run, inputs: Path, tmp_path: Path) -> None:
