@@ -11,8 +11,11 @@ from dse.base.errors import InputError
 from dse.base.lazy import pa, pc
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Divisibility, Strategy
+from dse.inputs.strategies.columns import Strategies
 from dse.simulation.workloads import Workload, WorkloadGenerator
 from dse.studies.points import DesignPoint, Scenario, evaluate, point_of_row, strategy_of_row
+from dse.studies.points.blocks import PointBlock
+from dse.studies.points.evaluate import evaluate_block
 from dse.studies.store import Rows, StudyRow, as_rows
 
 _KEPT_WORKLOADS = 256  # about 1 MB each at the size of the lab's models
@@ -87,11 +90,22 @@ class Candidates:
             return self.rows[strategy]
         rows = self._evaluated.setdefault(parameter.key, {}).setdefault(value, {})
         if strategy not in rows:
-            scenario = self._scenarios.get((parameter.key, value))
-            if scenario is None:
-                scenario = self._scenarios[parameter.key, value] = parameter.applied_to(self.scenario, value)
-            rows[strategy] = evaluate(DesignPoint(scenario, strategy))
+            rows[strategy] = evaluate(DesignPoint(self._at(parameter, value), strategy))
         return rows[strategy]
+
+    def _at(self, parameter: Parameter, value: float) -> Scenario:
+        scenario = self._scenarios.get((parameter.key, value))
+        if scenario is None:
+            scenario = self._scenarios[parameter.key, value] = parameter.applied_to(self.scenario, value)
+        return scenario
+
+    def _evaluate_as_one(self, parameter: Parameter, value: float, strategies: Sequence[Strategy]) -> None:
+        """Evaluate strategies at another value as a block, where that takes far less time than one by one."""
+        rows = self._evaluated.setdefault(parameter.key, {}).setdefault(value, {})
+        missing = [strategy for strategy in strategies if strategy not in rows]
+        if value != parameter.value and len(missing) > 1:
+            block = PointBlock(self._at(parameter, value), Strategies.of(missing))
+            rows.update(zip(missing, as_rows(evaluate_block(block)), strict=False))  # a block may end early
 
     def winner_at(
         self, parameter: Parameter, value: float, among: Iterable[Strategy] = ()
@@ -106,6 +120,11 @@ class Candidates:
         present = strategy_of_row(self.winner)
         some.sort(key=lambda strategy: (strategy != present, bounds[strategy]))
         winner: StudyRow | None = None
+        if self.scenario.in_blocks:
+            row = self.row_at(parameter, value, some[0])
+            most = row.wall_time_ns if fits(row, self.memory_cap_bytes) else None
+            rest = [strategy for strategy in some[1:] if most is None or bounds[strategy] <= most]
+            self._evaluate_as_one(parameter, value, rest)
         for strategy in some:
             if winner is not None and bounds[strategy] > (winner.wall_time_ns or 0):
                 continue
