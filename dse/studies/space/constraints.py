@@ -94,6 +94,14 @@ class Constraints:
         """Return the same in the order of evaluation."""
         return [(each, self._removed[each]) for each in (*self._of_scenario, *self._of_strategy)]
 
+    def of_inputs(self) -> list[Expression]:
+        """Return the constraints that read a field of the model or system besides the number of NPUs."""
+        return [
+            expression
+            for expression in self._all
+            if any(not strategy_field(name) and name != "npus" for name in expression.names_used)
+        ]
+
     def _counted(self, npus: int) -> int:
         if self._is_open:
             options = math.prod([len(self._axes[name] or ()) for name in OPTIONS])

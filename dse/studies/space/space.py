@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from dse.base.errors import InputError
+from dse.base.texts import counted
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXES, AXIS, DEGREES, OPTIONS, Strategy
 from dse.inputs.systems import SystemSpec
@@ -169,8 +170,23 @@ class DesignSpace:
             where += f"there are {selection.scenarios} combinations of models and systems"
         return InputError(
             f"space '{self.name}' is empty: {constraint.key} '{constraint.text}' removes the last {count} of "
-            f"{selection.combinations} combinations{where}; space.constraints=[...] replaces all"
+            f"{selection.combinations} combinations{where}; {self._way_out(selection, models, systems)}"
+            "space.constraints=[...] replaces all"
         )
+
+    def _way_out(
+        self, selection: Constraints, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
+    ) -> str:
+        """Name the constraints on fields of the only model or system without one of which points are left."""
+        if not len(models) == len(systems) == 1 or self.axes or self.launchable:
+            return ""
+        found = []
+        for one in selection.of_inputs():
+            others = [text for text in self.constraints if text != one.text]
+            trial = Constraints(self.choices, others, self.launchable)
+            if left := len(trial.strategies(models[0], systems[0])):
+                found.append(f"without '{one.text}' it has {counted(left, 'point')}; ")
+        return "".join(found)
 
 
 def sample(points: Sequence[_Point], count: int, seed: int) -> tuple[_Point, ...]:

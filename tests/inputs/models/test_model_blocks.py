@@ -152,6 +152,19 @@ def test_fields_that_contradict_each_other_are_refused(changes: dict[str, Any], 
     assert str(caught.value).startswith(message)
 
 
+def test_a_realistic_model_has_heads_of_a_whole_width() -> None:
+    """STAGE cuts such heads to whole numbers; a prediction would be one of another model."""
+    assert replace(TINY, num_heads=24).key_width == 42
+    with pytest.raises(InputError) as caught:
+        replace(TINY, num_heads=24, fidelity="realistic")
+    assert str(caught.value) == (
+        "model.d_model is 1024, which model.num_heads, 24, does not divide; change one, or write "
+        "model.head_dim, the width of a head"
+    )
+    assert replace(TINY, num_heads=24, fidelity="realistic", head_dim=64).key_width == 64
+    assert replace(TINY, num_heads=24, fidelity="realistic", latent_attention=LATENT).key_width
+
+
 def test_a_rank_of_latent_attention_is_a_count() -> None:
     with pytest.raises(InputError, match=r"^model\.latent_attention\.query_rank is 0; it must be an integer"):
         LatentAttention(512, 0, 128, 64, 128)

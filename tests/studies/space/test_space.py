@@ -57,6 +57,19 @@ def test_without_constraints_all_combinations_are_points() -> None:
     assert len(replace(LAB, constraints=()).strategies(TINY, rings(64))) == 686
 
 
+def test_an_empty_space_names_constraints_on_inputs_that_leave_points() -> None:
+    """On 16 NPUs only dp 16 has one sequence a replica, and 24 is no multiple of 16."""
+    wanted = "dp == 16"
+    space = replace(LAB, constraints=(*LAB.constraints, wanted, "batch_size % dp == 0", "seq_len > 1"))
+    with pytest.raises(InputError) as caught:
+        space.strategies(replace(TINY, batch_size=24), rings(16))
+    count = len(replace(LAB, constraints=(*LAB.constraints, wanted)).strategies(TINY, rings(16)))
+    assert count > 0
+    assert f"; without 'batch_size % dp == 0' it has {count} points; space.constraints=" in str(caught.value)
+    assert "without 'seq_len" not in str(caught.value)
+    assert f"without '{wanted}'" not in str(caught.value)
+
+
 def test_an_empty_space_names_the_constraint_and_the_npus() -> None:
     with pytest.raises(InputError) as caught:
         LAB.strategies(TINY, rings(60))
