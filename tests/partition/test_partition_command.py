@@ -68,6 +68,24 @@ def test_constraints_change_the_answer(chain: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, *line, "speeds=[1,3]", "free_order=true")["cost"] == 4
 
 
+def test_switches_of_a_topology_hold_nothing(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two NPUs around a switch, over which messages take two links of 1 ns and 1 ns a byte."""
+    path = tmp_path / "star.csv"
+    links = "".join(f"{npu},2,1,1\n2,{npu},1,1\n" for npu in (0, 1))
+    path.write_text(f"3\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n{links}")
+    line = (f"graph={chain}", f"devices={path}")
+    assert set(printed(capsys, *line, "npus=2")["labels"]) == {0, 1}
+    assert set(printed(capsys, *line)["labels"]) == {0, 1, 2}
+    with pytest.raises(InputError, match=r"npus is 4; .*star\.csv has 3 nodes, so it must be 2 to 3"):
+        main([*line, "npus=4"])
+    matrix = tmp_path / "matrix.csv"
+    matrix.write_text("0,1\n1,0\n")
+    with pytest.raises(InputError, match=r"npus=2 has no effect on .*matrix\.csv, which is a matrix"):
+        main([f"graph={chain}", f"devices={matrix}", "npus=2"])
+
+
 def test_names_of_several_nodes_choose_none_of_them(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     content = {"node_weights": [1, 2, 3, 4], "edges": [], "names": ["x", "x", "y", "z"]}
@@ -200,6 +218,7 @@ def test_model_on_a_system_keeps_its_memory(capsys: pytest.CaptureFixture[str]) 
         (("graph={chain}", "devices=2", "imbalance=1"), "imbalance=1 has no effect on objective=sharding"),
         (("graph={chain}", "devices=2", "free_order=true"), "free_order=true has no effect"),
         (("graph={chain}", "devices=2", "matrix=distance"), "matrix=distance has no effect"),
+        (("graph={chain}", "devices=2", "npus=2"), "npus=2 has no effect; it is for devices=FILE.csv"),
         (("graph={chain}", "devices=2", "system.endpoint_delay_ns=1"), "has no effect on devices=2"),
         (("graph={chain}", "devices=2", "model.num_layers=1"), "has no effect without model=NAME"),
         (("graph={chain}", "devices=2", "pinned={{x:0}}"), "pinned names node 'x'"),

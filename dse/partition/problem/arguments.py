@@ -30,6 +30,7 @@ DEVICE_KEYS = {
     "devices": "a system such as torus_4x4 or mine.yaml (system.KEY=VALUE changes it), a cluster of "
     "conf/cluster, a CSV topology, a CSV matrix, or a number of equal devices (default: those of a JSON "
     "graph)",
+    "npus": "nodes of a CSV topology from this number on are switches, which hold nothing",
     "matrix": "what a CSV matrix holds: distance (default) or bandwidth, in GB/s",
     "speeds": "of the devices, such as [1,1,0.5]: a node takes weight / speed (default 1)",
     "memory": "of each device, a hard limit: 80GB, or a list (default: that of a system, else none)",

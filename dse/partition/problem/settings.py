@@ -39,7 +39,18 @@ from dse.partition.problem.replicas import (
 )
 
 _OF_OPERATORS = {
-    *("nodes", "dims", "micro_batch", "matrix", "speeds", "tflops", "memory_gbps", "weight", "optimizer"),
+    *(
+        "nodes",
+        "dims",
+        "micro_batch",
+        "matrix",
+        "npus",
+        "speeds",
+        "tflops",
+        "memory_gbps",
+        "weight",
+        "optimizer",
+    ),
     *("in_flight", "pinned", "together", "free_order", "schedule", "microbatches", "replicas"),
 }
 TIMED = ("pipeline_bottleneck", "latency")
@@ -299,7 +310,7 @@ def _devices(
             raise InputError(f"devices is {excerpt(text)}; a number of devices must be whole and at least 1")
         devices = Devices(int(text))
     elif is_csv:
-        devices = csv_devices(Path(text), values.get("matrix"))
+        devices = csv_devices(Path(text), values.get("matrix"), whole(values, "npus", None, least=1))
     elif "=" in text:
         raise InputError(
             f"devices is '{excerpt(text)}'; it must be a system, a cluster, a CSV file or a number: a "
@@ -312,8 +323,9 @@ def _devices(
 
         system = composed.system([f"system={text}", *arguments.system])
         devices, rates = system_devices(system)
-    if "matrix" in values and not is_csv:
-        raise InputError(f"matrix={values['matrix']} has no effect; it is for devices=FILE.csv")
+    for key in ("matrix", "npus"):
+        if key in values and not is_csv:
+            raise InputError(f"{key}={excerpt(values[key])} has no effect; it is for devices=FILE.csv")
     if arguments.system and system is None:
         raise InputError(f"{arguments.system[0]} has no effect on devices={text}, which is no system")
     if "speeds" in values:
@@ -323,21 +335,25 @@ def _devices(
     return devices, rates, system
 
 
-def csv_devices(path: Path, matrix: str | None) -> Devices:
+def csv_devices(path: Path, matrix: str | None, npus: int | None = None) -> Devices:
     """Return the devices of a CSV topology or matrix; `matrix` is what the latter holds.
 
+    Nodes of a topology from `npus` on are switches.
+
     Raises:
-        InputError: the file cannot be read, or `matrix` is said of a topology.
+        InputError: the file cannot be read, `matrix` is said of a topology, or `npus` of a matrix.
     """
     from dse.partition.graphs.sources.measured import MATRIX_KINDS, is_matrix, read_matrix, read_topology
 
     if matrix is not None:
         check_choice("matrix", matrix, MATRIX_KINDS)
     if is_matrix(path):
+        if npus is not None:
+            raise InputError(f"npus={npus} has no effect on {path}, which is a matrix")
         return read_matrix(path, matrix or MATRIX_KINDS[0])
     if matrix is not None:
         raise InputError(f"matrix={matrix} has no effect on {path}, which is a topology")
-    return read_topology(path)
+    return read_topology(path, npus)
 
 
 def _weight(values: Values, source: Source, objective: str) -> str:
