@@ -24,10 +24,10 @@ def run_text(run: Run, price_per_hour: float | None = None, energy: Energy | Non
 
 def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Iterator[tuple[str, str]]:
     q, time_s = run.question, run.time_s
-    npus = q.cluster.npus
+    npus, steps = q.cluster.npus, "step" if q.steps == 1 else "steps"
     yield (
         "run",
-        f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} steps on {npus} NPUs of "
+        f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} {steps} on {npus} NPUs of "
         + (f"{q.cluster.name}, {format_time(run.prediction.step_s)} each"),
     )
     sure = "nothing was measured of such steps, so there is no interval"
@@ -87,7 +87,7 @@ def _checkpoint(run: Run) -> str:
     closed = (
         f"Young {format_time(run.young_s)}, Daly {format_time(run.daly_s)}"
         if math.isfinite(run.young_s)
-        else "no failures"
+        else ("no failure leaves one to read" if run.failures else "no failures")
     )
     blocks = format_time(run.checkpoints.blocking_s)
     if run.checkpoints.flush_s is not None:

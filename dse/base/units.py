@@ -41,6 +41,8 @@ def parse_bytes(text: str, key: str = "size") -> int:
     if match is None:
         raise InputError(f"{key} '{excerpt(text)}' is not a number of bytes; write {_ALLOWED}")
     number, unit = match["number"], match["unit"]
+    if not unit and Fraction(number) <= 0:
+        raise InputError(f"{key} '{text}' is not above 0; write {_ALLOWED}")
     if not unit:
         raise InputError(
             f"{key} '{text}' has no unit; "

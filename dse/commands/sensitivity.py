@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.settings.values import entries, file, whole
+from dse.base.settings.values import file, listed, whole
 from dse.commands.cli import (
     CAP,
     CAP_OR_NONE,
@@ -54,7 +54,7 @@ def main(arguments: Arguments) -> int:
     """Print the reports; return the exit code."""
     values = arguments.values
     number, csv, plot = whole(values, "group", None), file(values, "csv"), file(values, "plot")
-    parameters = entries("parameters", values["parameters"]) if "parameters" in values else []
+    parameters = listed("parameters", values["parameters"]) if "parameters" in values else []
     cap = asked_cap(arguments)
     factors = _factors(values.get("factors", DEFAULT_FACTORS))
     from dse.answers import subjects
@@ -101,8 +101,11 @@ def main(arguments: Arguments) -> int:
 
 def _factors(text: str) -> list[float]:
     try:
-        return [float(factor) for factor in text.split(",")]
+        factors = [float(factor) for factor in text.split(",")]
     except ValueError:
         raise InputError(
             f"factors is '{text}'; it must be a list of numbers such as {DEFAULT_FACTORS}"
         ) from None
+    if len(set(factors)) < len(factors):
+        raise InputError(f"factors is '{text}'; a list has different numbers, such as {DEFAULT_FACTORS}")
+    return factors

@@ -60,6 +60,8 @@ def test_a_cap_without_a_unit_says_what_to_write() -> None:
         ("-80GB", "is -80000000000 bytes"),
         ("0GB", "is 0 bytes"),
         ("0.1B", "is 0 bytes"),
+        ("-1", "'-1' is not above 0; write a positive number and one of the units B,"),
+        ("0", "'0' is not above 0"),
         ("9223372036854775808B", "is 9223372036854775808 bytes"),
         ("80XB", "unknown unit 'XB'"),
         ("80 Gbit", "unknown unit 'Gbit'"),

@@ -30,6 +30,16 @@ def test_a_point_becomes_a_run(tmp_path: Path) -> None:
     assert data["emissions_t"] is None
 
 
+def test_copies_that_every_failure_loses_are_not_called_a_run_without_failures(
+    tmp_path: Path,
+) -> None:
+    asked = (*POINT, *STRATEGY, "checkpoint_at=local", "reliability=rsc1")
+    out = run_ok("run", *asked, "tokens=100B", cwd=tmp_path).out
+    assert "in the node, the best interval (no failure leaves one to read), each to storage" in out
+    assert " expected, one in " in out
+    assert ": 1 step on 16 NPUs " in run_ok("run", *asked, "tokens=10", cwd=tmp_path).out
+
+
 def test_without_a_strategy_the_fastest_that_fits_runs(tmp_path: Path) -> None:
     best = json.loads(run_ok("run", *POINT, "steps=1000", "--json", cwd=tmp_path).out)
     other = json.loads(run_ok("run", *POINT, *STRATEGY, "steps=1000", "--json", cwd=tmp_path).out)

@@ -130,6 +130,8 @@ def test_without_matplotlib_the_fix_is_named(
     [
         (["factors=a"], "factors is 'a'; it must be a list of numbers"),
         (["factors=0"], "factor 0.0 is not a positive number"),
+        (["factors=2,0.5,2.0"], "factors is '2,0.5,2.0'; a list has different numbers, such as"),
+        (["parameters=peak_tflops,peak_tflops"], "a list has different entries"),
         (["plot=a.pdf"], "plot a.pdf must end in one of .png, .svg, .html"),
         (["memory_cap=80"], "has no unit"),
         (["parameters=nothing"], "nothing cannot be varied on torus_4x4"),
