@@ -18,6 +18,7 @@ import pytest
 from command_lines import error_of, run_dse, run_ok
 
 from dse.base.errors import InputError
+from dse.collectives.files.summary import times_as_long
 from dse.commands import schedule, synthesize
 
 HEADER = "Src,Dest,Latency (ns),Bandwidth (GB/s)"
@@ -479,6 +480,14 @@ def test_smaller_chunks_are_hinted_at_where_the_bounds_leave_room_for_them(tmp_p
 def test_smaller_chunks_are_not_hinted_at_where_none_can_be_faster(tmp_path: Path) -> None:
     line = ("collective=all_reduce", "chunk_bytes=131072")
     assert run_ok("synthesize", *RING8, *line, cwd=tmp_path).err == ""
+
+
+def test_a_fixed_algorithm_that_takes_a_little_longer_is_not_called_equally_long() -> None:
+    assert [times_as_long(ratio) for ratio in (1, 1.00268, 1.4937)] == [
+        "equally long",
+        "1.00268 times",
+        "1.49 times",
+    ]
 
 
 def test_a_fixed_algorithm_that_takes_as_long_says_so(tmp_path: Path) -> None:

@@ -172,8 +172,14 @@ def _numbers(nodes: Sequence[int]) -> str:
 
 
 def times_as_long(ratio: float) -> str:
-    """Return how much longer something takes, for people."""
+    """Return how much longer something takes, for people.
+
+    >>> times_as_long(1), times_as_long(1.00268), times_as_long(1.4937)
+    ('equally long', '1.00268 times', '1.49 times')
+    """
     text = f"{ratio:.3g}"
+    if text == "1":
+        text = f"{ratio:.6g}"  # a time that is printed as longer is not called equally long
     return "equally long" if text == "1" else f"{text} times"
 
 
