@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, make_dataclass
 from typing import Any
@@ -14,6 +15,9 @@ OBJECTIVES = ("step", "expected_time", "cost", "energy")
 """The figures that may name the best point: the time of a step, or those of the whole run."""
 
 _GROUP = "run"
+
+_ASSIGNED = re.compile(rf"(?<![\w.])({'|'.join(RUN_KEYS)})=")
+"""Where a message says what to write: a sweep has the keys of `dse run` in a group."""
 
 _make: Callable[..., type] = make_dataclass
 RunSchema: Any = _make(
@@ -34,7 +38,8 @@ def run_settings(values: Any) -> AskedRun | None:
     try:
         return asked_run(given)
     except InputError as error:
-        raise InputError(f"{_GROUP}.{error}") from None
+        text = _ASSIGNED.sub(rf"{_GROUP}.\1=", str(error))
+        raise InputError(text if text.startswith(f"{_GROUP}.") else f"{_GROUP}.{text}") from None
 
 
 def check_objective(objective: str, run: AskedRun | None) -> None:
