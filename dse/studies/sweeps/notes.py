@@ -1,7 +1,8 @@
-"""Notes on a sweep: degrees that its space lacks, and shards that were cut."""
+"""Notes on a sweep: degrees that its space or the batch lacks, and shards that were cut."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from dse.studies.config import Config
@@ -29,6 +30,39 @@ def missing_degrees(config: Config, arguments: Sequence[str]) -> list[str]:
             f"{system.name} has {system.npus} NPUs: space=full has all degrees"
         )
     return notes
+
+
+def replaced_values(config: Config, arguments: Sequence[str]) -> list[str]:
+    """Return which values of the command line an axis takes the place of."""
+    return [
+        f"{word} has no effect: space.axes.{key} lists the values"
+        for key, _ in config.space.axes
+        for word in arguments
+        if word.startswith(f"{key}=")
+    ]
+
+
+def undivided_batches(config: Config) -> list[str]:
+    """Return where a factor of the number of NPUs is no factor of the batch, so that no dp has it."""
+    if config.space.choices["dp"] is not None or any(
+        key == "model.batch_size" for key, _ in config.space.axes
+    ):
+        return []
+    notes = []
+    for model in config.models:
+        for system in config.systems:
+            batch, npus = model.batch_size, system.npus
+            factor = npus
+            while (common := math.gcd(factor, batch)) > 1:
+                factor //= common
+            if factor == 1 or system.cluster is None or model.fidelity != "realistic":
+                continue
+            others = [str(each) for each in (batch // npus * npus, (batch // npus + 1) * npus) if each]
+            notes.append(
+                f"a batch of {batch} is no multiple of {factor}, a factor of the {npus} NPUs, so dp is at "
+                f"most {math.gcd(npus, batch)}: model.batch_size={' or '.join(others)} also allows {npus}"
+            )
+    return list(dict.fromkeys(notes))
 
 
 def cuts(points: int, *, impossible: int, fractional: int) -> list[str]:

@@ -12,7 +12,7 @@ from dse.studies.executors import Executor, make_executor
 from dse.studies.search import Search, make_search
 from dse.studies.store import POINTS, StudyRow, StudyStore
 from dse.studies.store.history import latest_objective, sweep_caps
-from dse.studies.sweeps.notes import missing_degrees
+from dse.studies.sweeps.notes import missing_degrees, replaced_values, undivided_batches
 from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
 from dse.studies.sweeps.provenance import sweep_name
 from dse.studies.sweeps.study_run import MakeCounter, StudyRun, opened_study
@@ -66,7 +66,8 @@ class Session:
         self, store: StudyStore[StudyRow], known: set[str], search: Search, found: Survey | None
     ) -> Swept:
         config = self.config
-        for note in missing_degrees(config, self.command):
+        given = (*missing_degrees(config, self.command), *replaced_values(config, self.command))
+        for note in (*given, *undivided_batches(config)):
             self.say(f"note: {note}")
         others = self.other_inputs(config, store) if known and (found is None or not found.stored) else ""
         if others:

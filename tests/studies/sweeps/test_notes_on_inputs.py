@@ -1,0 +1,48 @@
+"""What a sweep says of its inputs: values that an axis replaces, factors of the NPUs that a batch lacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from dse.studies.config import compose_config
+from dse.studies.sweeps.notes import replaced_values, undivided_batches
+
+CLUSTER = ("system=dgx_h100", "model=llama3_8b")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "notes"),
+    [
+        (
+            ("system.nodes=6", "model.batch_size=512"),
+            [
+                "a batch of 512 is no multiple of 3, a factor of the 48 NPUs, so dp is at most 16: "
+                "model.batch_size=480 or 528 also allows 48"
+            ],
+        ),
+        (
+            ("system.nodes=7", "model.batch_size=32"),
+            [
+                "a batch of 32 is no multiple of 7, a factor of the 56 NPUs, so dp is at most 8: "
+                "model.batch_size=56 also allows 56"
+            ],
+        ),
+        (("system.nodes=6", "model.batch_size=528"), []),
+        (("system.nodes=8", "model.batch_size=32"), []),  # small, but every factor of 64 is one of 32
+        (("system.nodes=6", "model.batch_size=512", "space.dp=[16]"), []),
+        (("system.nodes=6", "space.axes={model.batch_size:[512,528]}"), []),
+        (("system.nodes=6", "model.batch_size=512", "model.fidelity=stage"), []),
+    ],
+)
+def test_a_factor_of_the_npus_that_the_batch_lacks_is_named(
+    overrides: tuple[str, ...], notes: list[str]
+) -> None:
+    assert undivided_batches(compose_config([*CLUSTER, *overrides], command="sweep")) == notes
+
+
+def test_a_value_that_an_axis_replaces_has_no_effect_and_is_named() -> None:
+    words = (*CLUSTER, "system.nodes=2", "model.seq_len=4096", "space.axes={system.nodes:[1,4]}")
+    assert replaced_values(compose_config(words, command="sweep"), words) == [
+        "system.nodes=2 has no effect: space.axes.system.nodes lists the values"
+    ]
+    assert replaced_values(compose_config(words[:-1], command="sweep"), words[:-1]) == []
