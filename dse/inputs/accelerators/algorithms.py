@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dse.base.errors import InputError, did_you_mean
+from dse.base.settings.schemas import stated
 
 ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized")
 """In the order of the engine's numbers (engine/src/prediction/inputs/cluster.hpp)."""
@@ -25,8 +26,12 @@ class GroupAlgorithms:
         InputError: there is no such algorithm; names the key.
     """
 
-    tp: str = "auto"
-    dp: str = "auto"
+    tp: str = stated(
+        "predicted [collectives](clusters.md#algorithms-of-collectives) of tensor parallelism: auto, ring, "
+        "tree, hierarchical, in_switch, synthesized",
+        "auto",
+    )
+    dp: str = stated("the same of gradients and sharded weights", "auto")
 
     def __post_init__(self) -> None:
         """Check both."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dse.base.errors import InputError
+from dse.base.settings.schemas import stated
 from dse.inputs.accelerators.accelerator import Accelerator
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
 
@@ -68,22 +69,30 @@ def divided_nics(tier: int, count: int, npus_per_node: int, node_gbps: float) ->
 class TierSpec:
     """A tier as configuration has it, for any number of nodes.
 
-    `npus` NPUs are joined; None means those of a node for the first tier, all for the last. One of these says
-    how fast an NPU sends into it: `bandwidth_gbps` (10^9 bytes per second and direction), or `nics_per_node`
-    NICs of `nic_gbit_per_s` (10^9 bits per second and direction), which the NPUs of a node share; without, it
-    is that of the tier below. `oversubscription` divides it. `latency_us` is that of one message.
-    `in_switch_efficiency` is the share of that rate at which switches sum: bytes of an all-reduce / time /
-    what an NPU sends into the tier, for large messages. None means that they do not.
+    One of these says how fast an NPU sends into it: `bandwidth_gbps`, or `nics_per_node` NICs of
+    `nic_gbit_per_s`; without, it is the rate of the tier below. `in_switch_efficiency` is bytes of an
+    all-reduce / time / what an NPU sends into the tier, for large messages.
     """
 
-    name: str
-    latency_us: float
-    npus: int | None = None
-    bandwidth_gbps: float | None = None
-    nics_per_node: int | None = None
-    nic_gbit_per_s: float | None = None
-    oversubscription: float = 1.0
-    in_switch_efficiency: float | None = None
+    name: str = stated("text; a tier of a cluster, from the inside, see [clusters.md](clusters.md)")
+    latency_us: float = stated("µs of a message")
+    npus: int | None = stated(
+        "NPUs that it joins with those below; null: of the first tier those of a node, of the last all", None
+    )
+    bandwidth_gbps: float | None = stated(
+        "10⁹ bytes per second and direction that an NPU sends into it; null: by NICs, or as the tier below",
+        None,
+    )
+    nics_per_node: int | None = stated(
+        "NICs that the NPUs of a node share, instead of `bandwidth_gbps`", None
+    )
+    nic_gbit_per_s: float | None = stated("10⁹ bits per second and direction of a NIC", None)
+    oversubscription: float = stated("divides the bandwidth, at least 1", 1.0)
+    in_switch_efficiency: float | None = stated(
+        "share of the bandwidth at which its [switches sum](clusters.md#algorithms-of-collectives); "
+        "null: they do not",
+        None,
+    )
 
     def __post_init__(self) -> None:
         """Check every field; messages name the key below the tier."""

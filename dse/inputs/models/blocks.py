@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dse.base.errors import InputError, did_you_mean
+from dse.base.settings.schemas import stated
 
 MAX_DIMENSION = 2**63 - 1
 
@@ -24,12 +25,9 @@ def check_count(key: str, value: object, least: int = 1, greatest: int = MAX_DIM
 class MixtureOfExperts:
     """Feed-forward blocks of which a router chooses `top_k` of `count` for every token.
 
-    `d_ff` is the width of one expert. `shared` experts see every token (`shared_d_ff`: their width together,
-    None means `shared` x `d_ff`). The first `dense_layers` layers have a dense feed-forward block of the
-    model's `d_ff`; of the others, only every `every`-th has experts. `capacity_factor` None is dropless: no
-    token is refused; otherwise an expert takes at most this many times its mean. `imbalance` is the tokens of
-    the busiest NPU over the mean, at least 1. With `groups`, a token's experts lie in `top_groups` of so many
-    equal groups (DeepSeek-V3, https://arxiv.org/abs/2412.19437, section 2.1.2).
+    Of the layers after `dense_layers`, only every `every`-th has experts. With `groups`, a token's experts
+    lie in `top_groups` of so many equal groups (DeepSeek-V3, https://arxiv.org/abs/2412.19437, section
+    2.1.2).
 
     Raises:
         InputError: a count is not an integer in its range; `shared_d_ff` without `shared`; a factor that is
@@ -37,17 +35,19 @@ class MixtureOfExperts:
             token may use too few.
     """
 
-    count: int
-    top_k: int
-    d_ff: int
-    shared: int = 0
-    shared_d_ff: int | None = None
-    dense_layers: int = 0
-    capacity_factor: float | None = None
-    imbalance: float = 1.0
-    every: int = 1
-    groups: int | None = None
-    top_groups: int | None = None
+    count: int = stated("routed experts of a layer; null here and in the next two keys: no experts")
+    top_k: int = stated("experts that the router chooses for a token")
+    d_ff: int = stated("feed-forward width of one expert")
+    shared: int = stated("experts that see every token; null: 0", 0)
+    shared_d_ff: int | None = stated("width of the shared experts together; null: `shared` × `d_ff`", None)
+    dense_layers: int = stated("first layers, which have a dense feed-forward of `model.d_ff`; null: 0", 0)
+    capacity_factor: float | None = stated(
+        "tokens that an expert takes at most, over the mean; null: dropless", None
+    )
+    imbalance: float = stated("tokens of the busiest NPU over the mean, at least 1; null: 1", 1.0)
+    every: int = stated("only every so many layers have experts; null: 1, every layer", 1)
+    groups: int | None = stated("equal groups of experts; null: any experts can go together", None)
+    top_groups: int | None = stated("groups that the experts of a token may come from", None)
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -111,18 +111,19 @@ class MixtureOfExperts:
 class LatentAttention:
     """Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1).
 
-    Queries, keys and values have low ranks; `query_rank` None means that queries have none. The widths are
-    those of one head: of keys without and with rotary positions, and of values.
+    Queries, keys and values have low ranks; the widths are those of one head.
 
     Raises:
         InputError: a rank or width is not an integer from 1 to 2^63 - 1.
     """
 
-    key_value_rank: int
-    query_rank: int | None
-    nope_dim: int
-    rope_dim: int
-    value_dim: int
+    key_value_rank: int = stated(
+        "width of the vector that keys and values are made of; null: attention is not latent"
+    )
+    query_rank: int | None = stated("the same of queries; null: queries have no low rank")
+    nope_dim: int = stated("width of a head of queries and keys without rotary positions")
+    rope_dim: int = stated("width of its part with rotary positions, which heads of keys share")
+    value_dim: int = stated("width of a head of values")
 
     def __post_init__(self) -> None:
         """Check every width."""
@@ -147,8 +148,10 @@ class LowRankAdapters:
         InputError: `rank` is not an integer from 1; a target is unknown, or named twice.
     """
 
-    rank: int
-    targets: str = "+".join(TARGETS)
+    rank: int = stated("rank of the adapters; null: all weights are trained")
+    targets: str = stated(
+        "products with adapters, joined by +; null: qkv+output+feed_forward", "+".join(TARGETS)
+    )
 
     def __post_init__(self) -> None:
         """Check every value."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from dse.base.errors import InputError, did_you_mean
+from dse.base.settings.schemas import stated
 
 FIDELITIES = ("stage", "realistic")
 RECOMPUTES = ("stage", "selective", "full")
-
-CHOICE = {"is_choice": True}
-"""Metadata of fields that say how a model is run, not what it is: they compete, as strategies do."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +21,26 @@ class Repairs:
         InputError: a value that is not allowed.
     """
 
-    bytes_per_element: int | None = None
-    multiply_add_as_two: bool | None = None
-    block_shapes: bool | None = None
-    output_projection: bool | None = None
-    nonlinear_operators: bool | None = None
-    loss: bool | None = None
-    embedding_lookup: bool | None = None
-    no_input_gradient: bool | None = None
-    optimizer_state: bool | None = None
-    consistent_sharding: bool | None = None
-    just_in_time_gathers: bool | None = None
-    shared_gathers: bool | None = None
-    contiguous_stages: bool | None = None
-    recompute: str | None = field(default=None, metadata=CHOICE)
+    bytes_per_element: int | None = stated(
+        "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says", None
+    )
+    multiply_add_as_two: bool | None = stated("a multiply-add is two operations", None)
+    block_shapes: bool | None = stated("grouped queries and the gate of the feed-forward", None)
+    output_projection: bool | None = stated("attention ends with an output projection", None)
+    nonlinear_operators: bool | None = stated("softmax, activation function and dropout", None)
+    loss: bool | None = stated("the loss turns logits into their gradient", None)
+    embedding_lookup: bool | None = stated("the input embedding reads rows instead of multiplying", None)
+    no_input_gradient: bool | None = stated("no gradient of the network's input", None)
+    optimizer_state: bool | None = stated("Adam in mixed precision: 12 more bytes per weight", None)
+    consistent_sharding: bool | None = stated("weights that FSDP shards are gathered over dp and sp", None)
+    just_in_time_gathers: bool | None = stated("FSDP gathers weights a block ahead", None)
+    shared_gathers: bool | None = stated("q, k, v gather their input once", None)
+    contiguous_stages: bool | None = stated(
+        "neighbouring layers share a stage, micro-batches in the order 1F1B", None
+    )
+    recompute: str | None = stated(
+        "what `activation_recompute` computes again: `stage`, `selective` or `full`", None, is_choice=True
+    )
 
     def __post_init__(self) -> None:
         """Check every value."""

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 
 from dse.base.errors import InputError, did_you_mean
 from dse.base.records import shown
+from dse.base.settings.schemas import stated
 from dse.inputs.models.blocks import LatentAttention, LowRankAdapters, MixtureOfExperts, check_count
-from dse.inputs.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
+from dse.inputs.models.fidelity import FIDELITIES, REPAIRS_OF, Repairs
 from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 
-MODEL_DIMENSIONS = (
-    "input_dim",
-    "output_dim",
-    "d_model",
-    "d_ff",
-    "num_heads",
-    "seq_len",
-    "batch_size",
-    "num_layers",
-)
-_SWITCHES = (
-    "gated_mlp",
-    "tied_embeddings",
-    "biases",
-    "qkv_biases",
-    "query_key_norms",
-    "dropout",
-    "attention_sinks",
-    "rms_norm",
-    "post_norms",
-)
 PATTERN_LETTERS = {"M": "state_space", "*": "attention", "-": "feed_forward", "E": "experts"}
 """The letters of `layer_pattern`, and the only block of such a layer."""
 
@@ -43,23 +23,14 @@ MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes s
 class ModelSpec:
     """A decoder of equal layers between an input and an output embedding.
 
-    `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
-    `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
-    global batch. `num_kv_heads` (None means num_heads) are the heads of keys and values in grouped-query
-    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU). `head_dim` (None:
-    d_model / num_heads) is the width of a head. `experts` and `latent_attention` take the place of dense
-    feed-forward blocks and of attention with full-rank projections. `biases`: all matrices of layers have
-    them, and norms (LayerNorm; without them RMSNorm); `qkv_biases`: only queries, keys and values have.
-    `query_key_norms`: heads of queries and keys are normalised. `learned_positions` are the rows of a
-    position embedding. `prediction_layers` predict further tokens (DeepSeek-V3), each with a layer's weights,
-    a projection, and logits of its own. docs/models.md says which fidelity shows what.
+    `gated_mlp` is SwiGLU. `experts` and `latent_attention` take the place of dense feed-forward blocks and of
+    attention with full-rank projections. Without `biases`, norms are RMSNorm. `prediction_layers`
+    (DeepSeek-V3) have a layer's weights, a projection, and logits of their own each. docs/models.md says
+    which fidelity shows what.
 
-    `windows` limit what a token sees on some layers, `sparse_attention` on all. `attention_sinks`: each head
-    has a learned logit that takes part in the softmax. `layer_pattern` has a letter for each layer of a
-    hybrid model, which has one block: M (`state_space`), * (attention), - (feed-forward), E (experts).
-    `rms_norm`: norms have no biases although matrices have. `post_norms`: a norm follows each block, too,
-    before its residual (Gemma 2, https://arxiv.org/abs/2408.00118, section 2). `lora` freezes all weights
-    and trains adapters.
+    `windows` limit what a token sees on some layers, `sparse_attention` on all. `layer_pattern` is of hybrid
+    models. `post_norms` are those of Gemma 2 (https://arxiv.org/abs/2408.00118, section 2). `lora` freezes
+    all weights and trains adapters.
 
     `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element
     (docs/workload.md); realistic repairs all of that. `repairs` switches single repairs.
@@ -72,38 +43,53 @@ class ModelSpec:
             not printable; fields contradict each other, such as latent attention with `head_dim`.
     """
 
-    name: str
-    input_dim: int
-    output_dim: int
-    d_model: int
-    d_ff: int
-    num_heads: int
-    seq_len: int
-    batch_size: int
-    num_layers: int
-    num_kv_heads: int | None = None
-    gated_mlp: bool = False
-    micro_batches: int | None = field(default=None, metadata=CHOICE)
-    fidelity: str = "stage"
+    name: str = stated("text, part of the names of studies")
+    input_dim: int = stated("width of the input embedding (the vocabulary)")
+    output_dim: int = stated("width of the output embedding")
+    d_model: int = stated("hidden width")
+    d_ff: int = stated("feed-forward width")
+    num_heads: int = stated("heads of queries")
+    seq_len: int = stated("tokens of a sequence")
+    batch_size: int = stated("sequences of the global batch")
+    num_layers: int = stated("layers, at least 2")
+    num_kv_heads: int | None = stated(
+        "heads of keys and values; null: `num_heads`. Shown by the repair `block_shapes` only", None
+    )
+    gated_mlp: bool = stated(
+        "the feed-forward has a third matrix, a gate. Shown by the repair `block_shapes` only", False
+    )
+    micro_batches: int | None = stated(
+        "micro-batches of a step; null: 1, or up to 4 a stage under `realistic`", None, is_choice=True
+    )
+    fidelity: str = stated(
+        "`stage` models what STAGE models, `realistic` repairs its limits, see "
+        "[workload.md](workload.md#fidelity)",
+        "stage",
+    )
     repairs: Repairs = field(default_factory=Repairs)
-    head_dim: int | None = None
+    head_dim: int | None = stated(
+        "width of a head; null: `d_model` / `num_heads`. This and all below: [models.md](models.md#fields)",
+        None,
+    )
     experts: MixtureOfExperts | None = None
     latent_attention: LatentAttention | None = None
-    tied_embeddings: bool = False
-    biases: bool = False
-    qkv_biases: bool = False
-    query_key_norms: bool = False
-    learned_positions: int = 0
-    dropout: bool = False
-    prediction_layers: int = 0
+    tied_embeddings: bool = stated("the output embedding is that of the input", False)
+    biases: bool = stated("matrices of layers have biases, and norms too (LayerNorm)", False)
+    qkv_biases: bool = stated("queries, keys and values have biases, and nothing else has", False)
+    query_key_norms: bool = stated("heads of queries and keys are normalised", False)
+    learned_positions: int = stated("rows of a learned position embedding; 0: none", 0)
+    dropout: bool = stated("dropout after the softmax and after both blocks", False)
+    prediction_layers: int = stated("layers that predict further tokens (multi-token prediction)", 0)
     windows: AttentionWindows | None = None
-    attention_sinks: bool = False
+    attention_sinks: bool = stated("each head has a learned logit that takes part in its softmax", False)
     sparse_attention: SparseAttention | None = None
     state_space: StateSpace | None = None
-    layer_pattern: str | None = None
-    rms_norm: bool = False
+    layer_pattern: str | None = stated(
+        "a letter a layer, which has one block: M state-space, * attention, - feed-forward, E experts", None
+    )
+    rms_norm: bool = stated("norms have no biases although matrices have", False)
     lora: LowRankAdapters | None = None
-    post_norms: bool = False
+    post_norms: bool = stated("a norm follows each block, too, before its residual", False)
 
     def __post_init__(self) -> None:
         """Check every dimension."""
@@ -288,7 +274,7 @@ class ModelSpec:
         return max(count for count in range(1, 4 * pp + 1) if batch % count == 0)
 
     def choices_under(self, dp: int, pp: int, *, activation_recompute: bool) -> dict[str, object]:
-        """The fields with the metadata `CHOICE` by dotted name, as they take effect under a strategy."""
+        """The fields `CHOICES` by dotted name, as they take effect under a strategy."""
         recompute = self.resolved_repairs.recompute if activation_recompute else None
         return {"micro_batches": self.micro_batches_on(dp, pp), "repairs.recompute": recompute}
 
@@ -305,8 +291,12 @@ class ModelSpec:
         return self.num_layers * (attention + feed_forward) + embeddings
 
 
+MODEL_DIMENSIONS = tuple(
+    each.name for each in fields(ModelSpec) if each.type == "int" and each.default is MISSING
+)
+_SWITCHES = tuple(each.name for each in fields(ModelSpec) if each.type == "bool")
 CHOICES = (
     *[entry.name for entry in fields(ModelSpec) if entry.metadata.get("is_choice")],
     *[f"repairs.{entry.name}" for entry in fields(Repairs) if entry.metadata.get("is_choice")],
 )
-"""Dotted names of the fields that say how a model is run, not what it is."""
+"""Dotted names of the fields that say how a model is run, not what it is: they compete, as strategies do."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dse.base.settings.schemas import stated
 from dse.inputs.accelerators import DEFAULT_ALGORITHMS, Accelerator, GroupAlgorithms, TierSpec
 
 DEFAULT_MEMORY_BYTES = 80 * 10**9
@@ -23,62 +24,75 @@ FILES_OF_DIMENSION = ("file", "routes")
 class Dimension:
     """One dimension of a hierarchical network; the first dimension of a network varies fastest in NPU ids.
 
-    `bandwidth_gbps` is per link, in *network* GB/s as ASTRA-sim counts them: 2^30 bytes per 10^9 ns.
-    `latency_ns` is per hop and may be fractional. `topology` is one of ASTRA-sim's (Ring, FullyConnected,
-    Switch) or ours: Mesh2D, Torus2D, Torus3D with `shape` [width, height(, depth)], Hypercube, FatTree with
-    `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp, Dragonfly with `shape`
-    [NPUs per router, routers per group, groups], or Graph with a CSV `file`, whose links have their own
-    bandwidths, and optionally a CSV `routes` of static routes.
+    `bandwidth_gbps` is in *network* GB/s as ASTRA-sim counts them. `topology` is one of ASTRA-sim's (Ring,
+    FullyConnected, Switch) or ours: Mesh2D, Torus2D, Torus3D with `shape` [width, height(, depth)],
+    Hypercube, FatTree with `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp,
+    Dragonfly with `shape` [NPUs per router, routers per group, groups], or Graph with a CSV `file`, whose
+    links have their own bandwidths, and optionally a CSV `routes` of static routes.
     """
 
-    topology: str
-    npus: int
-    bandwidth_gbps: float
-    latency_ns: float
-    shape: tuple[int, ...] = ()
-    routing: str = ""
-    file: str | None = None
-    routes: str | None = None
+    topology: str = stated(
+        "Ring, FullyConnected, Switch; Mesh2D, Torus2D, Torus3D, Hypercube, FatTree, "
+        "Dragonfly, Graph: see [networks.md](networks.md)",
+        astrasim="`topology` (n); ASTRA-sim has the first three",
+    )
+    npus: int = stated(
+        "at least 2; the first dimension varies fastest in rank numbers", astrasim="`npus_count` (n)"
+    )
+    bandwidth_gbps: float = stated("2³⁰ bytes per 10⁹ ns and link, above 0", astrasim="`bandwidth` (n)")
+    latency_ns: float = stated("ns per hop, may be fractional", astrasim="`latency` (n)")
+    shape: tuple[int, ...] = stated(
+        "extents of a mesh or torus, parameters of a FatTree or Dragonfly; empty for others",
+        (),
+        astrasim="`shape` (n), ours",
+    )
+    routing: str = stated(
+        "FatTree: deterministic, ecmp; empty for others", "", astrasim="`routing` (n), ours"
+    )
+    file: str | None = stated(
+        "Graph: a CSV file of links; null for others", None, astrasim="`file` (n), ours"
+    )
+    routes: str | None = stated(
+        "Graph: a CSV file of static routes, or null", None, astrasim="`routes` (n), ours"
+    )
 
 
 @dataclass(frozen=True)
 class LinkFault:
     """A link that is removed or slowed from `at_ns` on (0: from the start); needs congestion_aware.
 
-    `source` and `destination` are devices: the NPUs from 0, then switches. The factors multiply the link's
-    bandwidth and latency. Messages sent before keep their route; later ones go round a removed link.
+    `source` and `destination` are devices: the NPUs from 0, then switches. Messages sent before keep their
+    route; later ones go round a removed link.
     """
 
-    source: int
-    destination: int
-    removed: bool = False
-    bandwidth_factor: float = 1.0
-    latency_factor: float = 1.0
-    at_ns: int = 0
+    source: int = stated(
+        "device at which the link begins; needs congestion_aware, see [networks.md](networks.md#faults)"
+    )
+    destination: int = stated("device at which it ends")
+    removed: bool = stated("the link is gone", False)
+    bandwidth_factor: float = stated("multiplies the link's; several faults of a link multiply", 1.0)
+    latency_factor: float = stated("multiplies the link's", 1.0)
+    at_ns: int = stated("ns, from this tick on", 0)
 
 
 @dataclass(frozen=True)
 class NpuType:
-    """NPUs that are alike: `npus` of them, one after the other; types are dealt out from NPU 0 on.
+    """NPUs that are alike: `npus` of them, one after the other; types are dealt out from NPU 0 on."""
 
-    `peak_tflops` and `memory_bandwidth_gbps` are those of one NPU, in the units of `SystemSpec`;
-    `memory_bytes` is what one holds.
-    """
-
-    name: str
-    npus: int
-    peak_tflops: float
-    memory_bandwidth_gbps: float
-    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    name: str = stated("text; a type of NPUs, see [mixed_systems.md](mixed_systems.md)")
+    npus: int = stated("count; types are dealt out in their order, from NPU 0 on")
+    peak_tflops: float = stated("10¹² operations per second of one NPU")
+    memory_bandwidth_gbps: float = stated("10⁹ bytes per second of one NPU")
+    memory_bytes: int = stated("bytes of one NPU; points that need more are infeasible", DEFAULT_MEMORY_BYTES)
 
 
 @dataclass(frozen=True)
 class Derating:
     """A straggler: factors on the peak performance and the memory bandwidth of one NPU's compute nodes."""
 
-    npu: int
-    compute_factor: float = 1.0
-    memory_factor: float = 1.0
+    npu: int = stated("an NPU that is slower than the others, see [networks.md](networks.md#slow-npus)")
+    compute_factor: float = stated("multiplies its peak performance", 1.0)
+    memory_factor: float = stated("multiplies its memory bandwidth", 1.0)
 
 
 @dataclass(frozen=True)
@@ -92,10 +106,21 @@ class CollectiveAlgorithms:
     oneSynthesized), and of every communicator group that is a list; `synthesized:beam` names who makes it.
     """
 
-    all_reduce: tuple[str, ...] = ()
-    all_gather: tuple[str, ...] = ()
-    reduce_scatter: tuple[str, ...] = ()
-    all_to_all: tuple[str, ...] = ()
+    all_reduce: tuple[str, ...] = stated(
+        "an algorithm a dimension; fewer: only the first dimensions take part",
+        (),
+        in_files=True,
+        astrasim="`all-reduce-implementation`",
+    )
+    all_gather: tuple[str, ...] = stated(
+        "the same", (), in_files=True, astrasim="`all-gather-implementation`"
+    )
+    reduce_scatter: tuple[str, ...] = stated(
+        "the same", (), in_files=True, astrasim="`reduce-scatter-implementation`"
+    )
+    all_to_all: tuple[str, ...] = stated(
+        "the same", (), in_files=True, astrasim="`all-to-all-implementation`"
+    )
 
 
 @dataclass(frozen=True)
@@ -115,57 +140,106 @@ class CustomCollectives:
 class RemoteMemory:
     """Memory outside the NPUs, used by memory nodes of a trace only.
 
-    An access takes `latency_ns` + floor(bytes / `bandwidth_bytes_per_ns`). `memory_type` is
-    NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION or MEMORY_POOL. The two counts have no effect on these and
-    survive a round trip.
+    An access takes `latency_ns` + floor(bytes / `bandwidth_bytes_per_ns`). The two counts have no effect on
+    this and survive a round trip.
     """
 
-    memory_type: str = "NO_MEMORY_EXPANSION"
-    latency_ns: int = 0
-    bandwidth_bytes_per_ns: int = 0
-    num_nodes: int | None = None
-    num_npus_per_node: int | None = None
+    memory_type: str = stated(
+        "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL",
+        "NO_MEMORY_EXPANSION",
+        in_files=True,
+        astrasim="`memory-type` (r)",
+    )
+    latency_ns: int = stated("ns", 0, in_files=True, astrasim="`remote-mem-latency` (r)")
+    bandwidth_bytes_per_ns: int = stated("bytes per ns", 0, in_files=True, astrasim="`remote-mem-bw` (r)")
+    num_nodes: int | None = stated("count or null; no effect", None, in_files=True, astrasim="`num-nodes`")
+    num_npus_per_node: int | None = stated(
+        "count or null; no effect", None, in_files=True, astrasim="`num-npus-per-node` (r)"
+    )
 
 
 @dataclass(frozen=True)
 class SystemFields:
     """The fields of a system. `SystemSpec` says what each field means."""
 
-    name: str
-    network: tuple[Dimension, ...]
-    collectives: CollectiveAlgorithms
-    peak_tflops: float
-    memory_bandwidth_gbps: float
-    network_model: str = "congestion_unaware"
-    scheduling_policy: str = "LIFO"
-    endpoint_delay_ns: int = 10
-    active_chunks_per_dimension: int = 4
-    preferred_dataset_splits: int = 10
-    collective_optimization: str = "localBWAware"
-    roofline_enabled: bool = True
-    track_local_memory: bool = True
-    replay_only: bool = False
-    trace_enabled: bool = True
-    local_memory_trace_filename: str = "local_mem_trace"
-    model_shared_bus: bool = False
-    queues_per_dimension: int = 1
-    rendezvous_protocol: bool = False
-    injection_scale: float = 1.0
+    name: str = stated("text, part of the names of studies")
+    network: tuple[Dimension, ...] = stated("its dimensions, the first varies fastest")
+    collectives: CollectiveAlgorithms = stated("algorithms by collective")
+    peak_tflops: float = stated("10¹² operations per second", astrasim="`peak-perf`")
+    memory_bandwidth_gbps: float = stated("10⁹ bytes per second", astrasim="`local-mem-bw`")
+    network_model: str = stated(
+        "congestion_unaware, congestion_aware",
+        "congestion_unaware",
+        in_files=True,
+        astrasim="choice of program",
+    )
+    scheduling_policy: str = stated(
+        "LIFO, FIFO, EXPLICIT; changes no result", "LIFO", in_files=True, astrasim="`scheduling-policy`"
+    )
+    endpoint_delay_ns: int = stated("ns per packet", 10, in_files=True, astrasim="`endpoint-delay`")
+    active_chunks_per_dimension: int = stated(
+        "count", 4, in_files=True, astrasim="`active-chunks-per-dimension`"
+    )
+    preferred_dataset_splits: int = stated("count", 10, in_files=True, astrasim="`preferred-dataset-splits`")
+    collective_optimization: str = stated(
+        "baseline, localBWAware", "localBWAware", in_files=True, astrasim="`collective-optimization`"
+    )
+    roofline_enabled: bool = stated("true, false", True, in_files=True, astrasim="`roofline-enabled`")
+    track_local_memory: bool = stated(
+        "true, false; without it there are no peak memories",
+        True,
+        in_files=True,
+        astrasim="`track-local-mem`",
+    )
+    replay_only: bool = stated("true, false", False, in_files=True, astrasim="`replay-only`")
+    trace_enabled: bool = stated(
+        "true, false; ASTRA-sim prints the peak memory only with it",
+        True,
+        in_files=True,
+        astrasim="`trace-enabled`",
+    )
+    local_memory_trace_filename: str = stated(
+        "text; used by ASTRA-sim only",
+        "local_mem_trace",
+        in_files=True,
+        astrasim="`local-mem-trace-filename`",
+    )
+    model_shared_bus: bool = stated(
+        "false; true is refused", False, in_files=True, astrasim="`model-shared-bus`"
+    )
+    queues_per_dimension: int = stated("count", 1, in_files=True, astrasim="`--num-queues-per-dim` (o)")
+    rendezvous_protocol: bool = stated(
+        "true, false", False, in_files=True, astrasim="`--rendezvous-protocol` (o)"
+    )
+    injection_scale: float = stated(
+        "factor of `endpoint_delay_ns`, result truncated",
+        1.0,
+        in_files=True,
+        astrasim="`--injection-scale` (o)",
+    )
     remote_memory: RemoteMemory = RemoteMemory()
-    faults: tuple[LinkFault, ...] = ()
-    deratings: tuple[Derating, ...] = ()
-    issue_order: str | None = None
+    faults: tuple[LinkFault, ...] = stated("broken and slow links", ())
+    deratings: tuple[Derating, ...] = stated("slow NPUs", ())
+    issue_order: str | None = stated(
+        "`reference`, `safe`; null: `safe` under `model.fidelity=realistic`, else `reference`, see "
+        "[simulator.md](simulator.md#issue-order)",
+        None,
+    )
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
-    npu_types: tuple[NpuType, ...] = ()
-    accelerator: Accelerator | None = None
-    nodes: int | None = None
-    npus_per_node: int | None = None
-    tiers: tuple[TierSpec, ...] = ()
+    npu_types: tuple[NpuType, ...] = stated("types of NPUs, dealt out from NPU 0 on", ())
+    accelerator: Accelerator | None = stated(
+        "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, see "
+        "[clusters.md](clusters.md)",
+        None,
+    )
+    nodes: int | None = stated("number of nodes of a cluster", None)
+    npus_per_node: int | None = stated("accelerators of a node of a cluster", None)
+    tiers: tuple[TierSpec, ...] = stated("tiers of a cluster, from the inside", ())
     group_algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
     custom_collectives: CustomCollectives | None = None
-    switch_copies: bool = True
-    switch_adds: bool = True
+    switch_copies: bool = stated("false: no switch copies in [synthesised](synthesis.md) collectives", True)
+    switch_adds: bool = stated("false: no switch adds", True)
 
     @property
     def npus(self) -> int:

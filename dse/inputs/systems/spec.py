@@ -17,18 +17,14 @@ from dse.inputs.systems.validation import validate
 class SystemSpec(SystemFields):
     """A system of NPUs, equal or of `npu_types`; the names of ASTRA-sim's keys with units.
 
-    `network_model` is congestion_unaware or congestion_aware. `memory_bandwidth_gbps` is in *memory* GB/s,
-    10^9 bytes per second (unlike the network's, see `Dimension`); `peak_tflops` is in 10^12 operations per
-    second. Either may be 0 only with the roofline model off. `scheduling_policy` (LIFO, FIFO, EXPLICIT) has
-    no effect on any result. `queues_per_dimension`, `rendezvous_protocol` and `injection_scale` are
-    command-line options of ASTRA-sim. `issue_order` says how a rank chooses among ready communication nodes:
-    reference (the lowest id, as in ASTRA-sim), safe (an order that cannot deadlock), or None, which means
-    what the fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that ASTRA-sim
-    ignores, and `omitted_keys` the keys that the files left to their defaults, so that files survive a round
-    trip; neither changes a result.
+    `memory_bandwidth_gbps` is in *memory* GB/s, unlike the network's (see `Dimension`). It and `peak_tflops`
+    may be 0 only with the roofline model off. `issue_order` says how a rank chooses among ready communication
+    nodes: reference (the lowest id, as in ASTRA-sim), safe (an order that cannot deadlock), or None, which
+    means what the fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that
+    ASTRA-sim ignores, and `omitted_keys` the keys that the files left to their defaults, so that files
+    survive a round trip; neither changes a result.
 
-    `custom_collectives` are those of system.json; only files have them. `switch_copies` and `switch_adds` say
-    whether switches do either in synthesised collectives.
+    `custom_collectives` are those of system.json; only files have them.
 
     With `npu_types`, `peak_tflops` is the mean over all NPUs, and `memory_bandwidth_gbps` the least, at which
     collectives add up (`dse.inputs.systems.fields`); compute runs at what its own NPU has, times its

@@ -6,7 +6,7 @@ import contextlib
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -17,31 +17,18 @@ from dse.inputs.models import AttentionWindows, MixtureOfExperts, ModelSpec
 from dse.inputs.models.counts import parameters
 from dse.inputs.models.families import ARCHITECTURES, FAMILIES, LACKING
 from dse.inputs.models.huggingface import read_model
-from dse.inputs.models.settings import (
-    ExpertsSchema,
-    LatentAttentionSchema,
-    ModelSchema,
-    SparseAttentionSchema,
-    StateSpaceSchema,
-    WindowsSchema,
-    model_spec,
-)
+from dse.inputs.models.settings import ModelSchema, model_spec
 from tests.inputs.models.hub_configurations import MODELS
 
-GROUPS: dict[str, Any] = {
-    "experts": ExpertsSchema,
-    "latent_attention": LatentAttentionSchema,
-    "windows": WindowsSchema,
-    "sparse_attention": SparseAttentionSchema,
-    "state_space": StateSpaceSchema,
-}
+GROUPS = ("experts", "latent_attention", "windows", "sparse_attention", "state_space")
 
 
 def read(folder: Path, content: object) -> ModelSpec:
     path = folder / "config.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     values = read_model(path, "model.file=config.json").values
-    groups = {name: schema(**values.pop(name, {})) for name, schema in GROUPS.items()}
+    schemas = get_type_hints(ModelSchema)
+    groups = {name: schemas[name](**values.pop(name, {})) for name in GROUPS}
     return model_spec(ModelSchema(**values, **groups))
 
 
