@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from dse.native._engine import Cancellation
-
-__all__ = ["NEVER", "Cancellation", "Deadline", "cancellable", "current_cancellation"]
+from dse.native._engine import Cancellation as Cancellation
 
 _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
 

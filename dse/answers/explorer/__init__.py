@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from dse.answers.explorer.data import Subject, Words, page_data, space_choices
-from dse.answers.explorer.page import render_page, render_predicted, without_engine
-from dse.answers.explorer.predicted_data import predicted_choices
-from dse.answers.explorer.presets import why_not_live
-from dse.answers.explorer.study import subject_of_study
-
-__all__ = [
-    "Subject",
-    "Words",
-    "page_data",
-    "predicted_choices",
-    "render_page",
-    "render_predicted",
-    "space_choices",
-    "subject_of_study",
-    "why_not_live",
-    "without_engine",
-]
+from dse.answers.explorer.data import Subject as Subject
+from dse.answers.explorer.data import Words as Words
+from dse.answers.explorer.data import page_data as page_data
+from dse.answers.explorer.data import space_choices as space_choices
+from dse.answers.explorer.page import render_page as render_page
+from dse.answers.explorer.page import render_predicted as render_predicted
+from dse.answers.explorer.page import without_engine as without_engine
+from dse.answers.explorer.predicted_data import predicted_choices as predicted_choices
+from dse.answers.explorer.presets import why_not_live as why_not_live
+from dse.answers.explorer.study import subject_of_study as subject_of_study

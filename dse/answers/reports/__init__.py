@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-from dse.answers.reports.data import report_data
-from dse.answers.reports.page import render_page
-
-__all__ = ["render_page", "report_data"]
+from dse.answers.reports.data import report_data as report_data
+from dse.answers.reports.page import render_page as render_page

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dse.answers.runs.parts import Parts
+from dse.answers.runs.parts import Parts as Parts
 from dse.studies.recorded import Case
 from dse.studies.recorded.run import recorded_run, replay_of
-
-__all__ = ["Parts", "parts_of"]
 
 
 def parts_of(case: Case) -> Parts:

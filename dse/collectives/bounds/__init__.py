@@ -22,13 +22,12 @@ from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.spreads import spread_bound
 from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.useful import useful_bound
-from dse.collectives.bounds.view import NEVER, NONE, Bound, View
+from dse.collectives.bounds.view import NEVER, NONE, View
+from dse.collectives.bounds.view import Bound as Bound
 from dse.collectives.bounds.weights import ways_bound
 from dse.collectives.bounds.windows import set_bounds
 from dse.collectives.problem.collective import SEVERAL, Collective
 from dse.collectives.problem.problem import MIRRORED, Problem
-
-__all__ = ["Bound", "best_bound", "lower_bounds"]
 
 
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:

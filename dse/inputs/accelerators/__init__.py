@@ -1,24 +1,16 @@
 """Accelerator types, and clusters made of them."""
 
-from dse.inputs.accelerators.accelerator import Accelerator, accelerator
-from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
-from dse.inputs.accelerators.cluster import Cluster, Nics, Tier, TierSpec, cluster, divided_nics
-from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.registry import FRAMEWORK, accelerator_names, aliases_of
-
-__all__ = [
-    "DEFAULT_ALGORITHMS",
-    "FRAMEWORK",
-    "Accelerator",
-    "Cluster",
-    "Efficiency",
-    "GroupAlgorithms",
-    "Nics",
-    "Tier",
-    "TierSpec",
-    "accelerator",
-    "accelerator_names",
-    "aliases_of",
-    "cluster",
-    "divided_nics",
-]
+from dse.inputs.accelerators.accelerator import Accelerator as Accelerator
+from dse.inputs.accelerators.accelerator import accelerator as accelerator
+from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS as DEFAULT_ALGORITHMS
+from dse.inputs.accelerators.algorithms import GroupAlgorithms as GroupAlgorithms
+from dse.inputs.accelerators.cluster import Cluster as Cluster
+from dse.inputs.accelerators.cluster import Nics as Nics
+from dse.inputs.accelerators.cluster import Tier as Tier
+from dse.inputs.accelerators.cluster import TierSpec as TierSpec
+from dse.inputs.accelerators.cluster import cluster as cluster
+from dse.inputs.accelerators.cluster import divided_nics as divided_nics
+from dse.inputs.accelerators.efficiency import Efficiency as Efficiency
+from dse.inputs.accelerators.registry import FRAMEWORK as FRAMEWORK
+from dse.inputs.accelerators.registry import accelerator_names as accelerator_names
+from dse.inputs.accelerators.registry import aliases_of as aliases_of

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dse.partition.objectives.latency import latency
 from dse.partition.problem import links
-from dse.partition.problem.constraints import InfeasiblePartition, require_feasible, sums
+from dse.partition.problem.constraints import InfeasiblePartition as InfeasiblePartition
+from dse.partition.problem.constraints import require_feasible, sums
 from dse.partition.problem.problem import PartitionProblem
 
 
@@ -78,8 +79,6 @@ def process_mapping(problem: PartitionProblem, labels: Sequence[int]) -> float:
         if labels[u] != labels[v]
     )
 
-
-__all__ = ["COSTS", "InfeasiblePartition", "evaluate", "stage_times"]
 
 COSTS: Mapping[str, Callable[[PartitionProblem, Sequence[int]], float]] = {
     "sharding_cost": sharding_cost,

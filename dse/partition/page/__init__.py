@@ -1,5 +1,3 @@
 """The page of a partition: its graph coloured by device, collapsed to modules where there are many nodes."""
 
-from dse.partition.page.page import render_page
-
-__all__ = ["render_page"]
+from dse.partition.page.page import render_page as render_page

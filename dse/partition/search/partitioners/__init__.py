@@ -5,8 +5,6 @@ from __future__ import annotations
 from dse.base.settings import Accepted, Choices
 from dse.partition.search.partitioner import Partitioner
 
-__all__ = ["PARTITIONERS", "partitioner_named"]
-
 _HOME = "dse.partition.search.partitioners"
 _EXACT, _FAST = f"{_HOME}.exact:Exact", f"{_HOME}.multilevel:Multilevel"
 PARTITIONERS = Choices(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs.rule import Infeasible, PriceRule, PricingRule
+from dse.planner.problem.costs.rule import Infeasible as Infeasible
+from dse.planner.problem.costs.rule import PriceRule
+from dse.planner.problem.costs.rule import PricingRule as PricingRule
 from dse.planner.problem.keys import COST_MODELS
 from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem
 
@@ -38,6 +40,3 @@ def price(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> PlanCost:
         InputError: as for `rule_named`.
     """
     return rule_named(problem, cost_model).price(plan)
-
-
-__all__ = ["Infeasible", "PricingRule", "additive_rule", "price", "rule_named"]

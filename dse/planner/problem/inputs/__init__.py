@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-from dse.planner.problem.inputs.hostfile import read_cluster
-from dse.planner.problem.inputs.profile_files import read_profiles
-
-__all__ = ["read_cluster", "read_profiles"]
+from dse.planner.problem.inputs.hostfile import read_cluster as read_cluster
+from dse.planner.problem.inputs.profile_files import read_profiles as read_profiles

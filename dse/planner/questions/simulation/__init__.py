@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dse.planner.questions.simulation.effects import MEANINGS
-from dse.planner.questions.simulation.rerank import Reranking, rerank
-from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimulator, simulate
-
-__all__ = ["MEANINGS", "PlanSimulation", "PlanSimulator", "Reranking", "rerank", "simulate"]
+from dse.planner.questions.simulation.effects import MEANINGS as MEANINGS
+from dse.planner.questions.simulation.rerank import Reranking as Reranking
+from dse.planner.questions.simulation.rerank import rerank as rerank
+from dse.planner.questions.simulation.simulate import PlanSimulation as PlanSimulation
+from dse.planner.questions.simulation.simulate import PlanSimulator as PlanSimulator
+from dse.planner.questions.simulation.simulate import simulate as simulate

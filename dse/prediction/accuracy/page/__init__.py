@@ -1,5 +1,3 @@
 """Predicted against measured as one offline page: a scatter plot a source, tables of errors and parts."""
 
-from dse.prediction.accuracy.page.page import render_page
-
-__all__ = ["render_page"]
+from dse.prediction.accuracy.page.page import render_page as render_page

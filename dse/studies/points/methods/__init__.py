@@ -5,7 +5,11 @@ from __future__ import annotations
 import functools
 import json
 
-from dse.studies.points.methods.method import Answer, Answers, Inputs, Method, Varied
+from dse.studies.points.methods.method import Answer as Answer
+from dse.studies.points.methods.method import Answers as Answers
+from dse.studies.points.methods.method import Inputs
+from dse.studies.points.methods.method import Method as Method
+from dse.studies.points.methods.method import Varied as Varied
 from dse.studies.points.methods.prediction import StepPrediction
 from dse.studies.points.methods.simulation import TraceSimulation
 
@@ -25,16 +29,3 @@ def method_of_options(options: str | None) -> Method:
     """Return the method of a stored point by its options; None is a row of schema version 1."""
     known = json.loads(options) if options else {}
     return next(method for method in METHODS if method.identity().keys() <= known.keys())
-
-
-__all__ = [
-    "METHODS",
-    "PREDICTION",
-    "SIMULATION",
-    "Answer",
-    "Answers",
-    "Method",
-    "Varied",
-    "method_of",
-    "method_of_options",
-]
