@@ -1,7 +1,5 @@
 """Answers about a study, for all commands: the rows that a question means, the winner, and its text."""
 
-from __future__ import annotations
-
 from dse.answers.caps import BY_SYSTEM as BY_SYSTEM
 from dse.answers.caps import Cap as Cap
 from dse.answers.caps import apply_cap as apply_cap

@@ -4,8 +4,6 @@ Raises:
     InputError: they are not built.
 """
 
-from __future__ import annotations
-
 from dse.base.errors import InputError
 
 try:

@@ -1,3 +1,1 @@
 """Partitions of model graphs over devices: graphs, objectives, partitioners, bounds, running the result."""
-
-from __future__ import annotations

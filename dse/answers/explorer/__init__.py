@@ -1,7 +1,5 @@
 """A scenario as a page in which our engine runs: its data, and the page made of it (docs/explorer.md)."""
 
-from __future__ import annotations
-
 from dse.answers.explorer.data import Subject as Subject
 from dse.answers.explorer.data import Words as Words
 from dse.answers.explorer.data import page_data as page_data

@@ -1,7 +1,5 @@
 """Sensitivity: how wall times and the best strategy follow the numbers of the system and the memory cap."""
 
-from __future__ import annotations
-
 from dse.answers.whatif.binding import binding_constraint as binding_constraint
 from dse.answers.whatif.candidates import Candidates as Candidates
 from dse.answers.whatif.parameters import Parameter as Parameter

@@ -1,7 +1,5 @@
 """Keys of the commands about schedules, with their meanings, and BEAN TACOS's options that mean the same."""
 
-from __future__ import annotations
-
 NETWORK_KEYS = {
     "topology": "a CSV file, or a name such as torus__dim=[4,4]__alpha=500__beta=50",
     "npus": "nodes of a CSV file from here on are switches (default: none)",

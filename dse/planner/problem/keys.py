@@ -1,7 +1,5 @@
 """The keys of `dse plan` with their meanings, and the words that some of them allow."""
 
-from __future__ import annotations
-
 from dse.base.settings import Choices
 
 CLUSTER_KEYS = {

@@ -1,7 +1,5 @@
 """Simulators behind one small interface; the native engine is the default."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

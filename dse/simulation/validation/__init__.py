@@ -1,7 +1,5 @@
 """Checking the simulator against recorded reference results, in three forms (docs/validation.md)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

@@ -1,7 +1,5 @@
 """Workloads: generated for a model and a strategy, or read from execution traces; export of both files."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

@@ -1,7 +1,5 @@
 """Executors behind one small interface: they evaluate cases and yield rows as they finish."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

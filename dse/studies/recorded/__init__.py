@@ -1,7 +1,5 @@
 """Runs of traces as one study: traces × systems × what-ifs, simulated or replayed, resumed, on Ray too."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

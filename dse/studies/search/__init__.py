@@ -1,7 +1,5 @@
 """Searches behind one small interface: they propose design points, and may learn from their rows."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from dse.base.lazy import lazily

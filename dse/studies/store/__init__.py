@@ -1,7 +1,5 @@
 """Studies: types of records, and the Parquet store that keeps them."""
 
-from __future__ import annotations
-
 from dse.studies.store.columns import RowExpression as RowExpression
 from dse.studies.store.columns import column as column
 from dse.studies.store.columns import stored_columns as stored_columns

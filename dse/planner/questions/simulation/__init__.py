@@ -1,7 +1,5 @@
 """The simulator has the last word: plans as workloads of every GPU, run by the engine and re-ranked."""
 
-from __future__ import annotations
-
 from dse.planner.questions.simulation.effects import MEANINGS as MEANINGS
 from dse.planner.questions.simulation.rerank import Reranking as Reranking
 from dse.planner.questions.simulation.rerank import rerank as rerank

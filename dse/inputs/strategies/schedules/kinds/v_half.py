@@ -3,8 +3,6 @@
 Every stage holds as much as floor((p + 2) / 2) micro-batches.
 """
 
-from __future__ import annotations
-
 from dse.inputs.strategies.schedules.schedule import v_schedule
 
 SCHEDULE = v_schedule("v-half", rise=2, delays=lambda stages: (2, 1 if stages % 2 else 4, 1))

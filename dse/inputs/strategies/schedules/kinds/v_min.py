@@ -4,8 +4,6 @@ Every stage holds at most as much as floor((p + 4) / 3) micro-batches. Passes of
 in every period, not only in warm-up and drain.
 """
 
-from __future__ import annotations
-
 from dse.inputs.strategies.schedules.schedule import v_schedule
 
 SCHEDULE = v_schedule("v-min", rise=1, delays=lambda stages: (1, 1 if stages % 3 else 3, 1))
