@@ -13,7 +13,6 @@ from dse.planner.throughput import difference, duration
 if TYPE_CHECKING:
     from dse.planner.questions.simulation import Reranking
 
-_ANY_PRICE = 1e6  # a share above the best price that no plan reaches
 _MOST_EFFECTS = 3
 _LEAST_SHARE = 1e-4  # of a step; what is below is not told
 
@@ -25,7 +24,7 @@ def simulated(problem: Any, result: Any, most: int) -> dict[str, Any]:
     """
     from dse.planner.questions.simulation import rerank
 
-    return _entry(rerank(problem, result, within=_ANY_PRICE, most=most))
+    return _entry(rerank(problem, result, most))
 
 
 def _entry(found: Reranking) -> dict[str, Any]:
