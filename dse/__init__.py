@@ -9,80 +9,50 @@ TYPE_CHECKING = False  # without `typing`, which takes longer to load than all o
 if TYPE_CHECKING:
     from typing import Any
 
-    from dse.answers import cap_curve, select
-    from dse.answers.explain.answers import explanation_of
-    from dse.answers.explain.predicted_step import PredictedStep
-    from dse.answers.library import (
-        evaluate,
-        open_study,
-        partition_graph,
-        plan_training,
-        predict_step,
-        sweep_study,
-        synthesize_collective,
-    )
-    from dse.base.errors import InputError
-    from dse.collectives.question import SynthesizedCollective
-    from dse.inputs.strategies import Strategy
-    from dse.partition.question import GraphPartition
-    from dse.planner.questions.training_plan import TrainingPlan
-    from dse.studies.config import Config, compose_config
-    from dse.studies.points import DesignPoint, point_of, point_of_row
-    from dse.studies.store import StudyRow, StudyStore
+    from dse.answers import cap_curve as cap_curve
+    from dse.answers import select as select
+    from dse.answers.explain.answers import explanation_of as explanation_of
+    from dse.answers.explain.predicted_step import PredictedStep as PredictedStep
+    from dse.answers.library import evaluate as evaluate
+    from dse.answers.library import open_study as open_study
+    from dse.answers.library import partition_graph as partition_graph
+    from dse.answers.library import plan_training as plan_training
+    from dse.answers.library import predict_step as predict_step
+    from dse.answers.library import sweep_study as sweep_study
+    from dse.answers.library import synthesize_collective as synthesize_collective
+    from dse.base.errors import InputError as InputError
+    from dse.collectives.question import SynthesizedCollective as SynthesizedCollective
+    from dse.inputs.strategies import Strategy as Strategy
+    from dse.partition.question import GraphPartition as GraphPartition
+    from dse.planner.questions.training_plan import TrainingPlan as TrainingPlan
+    from dse.studies.config import Config as Config
+    from dse.studies.config import compose_config as compose_config
+    from dse.studies.points import DesignPoint as DesignPoint
+    from dse.studies.points import point_of as point_of
+    from dse.studies.points import point_of_row as point_of_row
+    from dse.studies.store import StudyRow as StudyRow
+    from dse.studies.store import StudyStore as StudyStore
 
     __version__: str
 
-_HOMES = {
-    "Config": "dse.studies.config",
-    "DesignPoint": "dse.studies.points",
-    "GraphPartition": "dse.partition.question",
-    "InputError": "dse.base.errors",
-    "PredictedStep": "dse.answers.explain.predicted_step",
-    "Strategy": "dse.inputs.strategies",
-    "StudyRow": "dse.studies.store",
-    "StudyStore": "dse.studies.store",
-    "SynthesizedCollective": "dse.collectives.question",
-    "TrainingPlan": "dse.planner.questions.training_plan",
-    "cap_curve": "dse.answers",
-    "compose_config": "dse.studies.config",
-    "evaluate": "dse.answers.library",
-    "explanation_of": "dse.answers.explain.answers",
-    "open_study": "dse.answers.library",
-    "partition_graph": "dse.answers.library",
-    "plan_training": "dse.answers.library",
-    "point_of": "dse.studies.points",
-    "point_of_row": "dse.studies.points",
-    "predict_step": "dse.answers.library",
-    "select": "dse.answers",
-    "sweep_study": "dse.answers.library",
-    "synthesize_collective": "dse.answers.library",
-}
-
-__all__ = [
-    "Config",
-    "DesignPoint",
-    "GraphPartition",
-    "InputError",
-    "PredictedStep",
-    "Strategy",
-    "StudyRow",
-    "StudyStore",
-    "SynthesizedCollective",
-    "TrainingPlan",
-    "cap_curve",
-    "compose_config",
-    "evaluate",
-    "explanation_of",
-    "open_study",
-    "partition_graph",
-    "plan_training",
-    "point_of",
-    "point_of_row",
-    "predict_step",
-    "select",
-    "sweep_study",
+_NAMES = {
+    "answers": "cap_curve select",
+    "answers.explain.answers": "explanation_of",
+    "answers.explain.predicted_step": "PredictedStep",
+    "answers.library": "evaluate open_study partition_graph plan_training predict_step sweep_study "
     "synthesize_collective",
-]
+    "base.errors": "InputError",
+    "collectives.question": "SynthesizedCollective",
+    "inputs.strategies": "Strategy",
+    "partition.question": "GraphPartition",
+    "planner.questions.training_plan": "TrainingPlan",
+    "studies.config": "Config compose_config",
+    "studies.points": "DesignPoint point_of point_of_row",
+    "studies.store": "StudyRow StudyStore",
+}
+"""The names of the library by the module that has them."""
+_HOMES = {name: f"dse.{module}" for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 if not TYPE_CHECKING:
 
