@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,6 +72,18 @@ class Lack(NamedTuple):
         """Say it in a sentence."""
         said = f"{self.field}={self.value}: {self.reason}"
         return said if self.nearest == self.value else f"{said}; the nearest is {self.field}={self.nearest}"
+
+
+def lacking(plan: Plan, *rows: tuple[str, Any, str] | tuple[str, Any, str, bool]) -> Iterator[Lack]:
+    """Yield the fields of a plan that a framework cannot express.
+
+    A row has the field, the nearest value, the reason, and whether the field is one; without the latter it is
+    one where it has another value.
+    """
+    for name, near, reason, *is_lack in rows:
+        value = getattr(plan, name)
+        if is_lack[0] if is_lack else value != near:
+            yield Lack(name, value, near, reason)
 
 
 class InexpressibleJobError(InputError):

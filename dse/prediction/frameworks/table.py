@@ -114,7 +114,7 @@ class Table:
     @property
     def defaults(self) -> dict[str, Any]:
         """The facts that hold where a document states none."""
-        return {fact: entry.default for fact, entry in self.keys.items()}
+        return {fact: entry.default for fact, entry in self.keys.items() if entry.default is not None}
 
 
 @functools.cache

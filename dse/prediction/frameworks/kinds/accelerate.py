@@ -48,8 +48,7 @@ class Accelerate(Dialect):
 
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`."""
-        known = {name: value for name, value in self.table.defaults.items() if value is not None}
-        found = {**known, **_of_trainer(facts), **facts}
+        found = {**self.table.defaults, **_of_trainer(facts), **facts}
         found.setdefault("has_parallelism", any(facts.get(name, 1) != 1 for name in _PARALLEL))
         has_fsdp = found.get("has_fsdp_keys") or found.get("trainer_fsdp")
         found.setdefault("distributed", "FSDP" if has_fsdp else "MULTI_GPU")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.job import Job, Lack, lacking
 from dse.prediction.frameworks.rules import Facts
 
 STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
@@ -149,26 +149,26 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
     has_copies = plan.shard_ranks > 0 and (stage != _SHARDED or plan.dp % plan.shard_ranks > 0)
     is_whole = plan.shard_ranks in (1, plan.dp)
     precisions = ("bf16", "fp16", *_BACKENDS)
-    wanted: tuple[tuple[str, Any, bool, str], ...] = (
-        ("schedule", "1f1b", plan.schedule != "1f1b", "it has no pipeline schedules"),
-        ("chunks", 1, plan.chunks > 1, "it has no pipeline stages"),
-        ("stages", "even", plan.pp > 1 and plan.stages != "even", "it has no pipeline stages"),
-        ("ep", 1, plan.ep > 1, "it has no expert parallelism"),
-        ("expert_tp", 0, plan.expert_tp not in (0, plan.tp), "experts are cut as the rest"),
-        ("zero", 2, stage == 1 or is_lone, "FSDP shards gradients with the optimizer"),
-        ("shard_ranks", 0, plan.shard_ranks > 0 and (has_copies or is_whole), "replicas share equal shards"),
-        ("sequence_parallel", False, plan.sequence_parallel, "plans of its models keep whole activations"),
-        ("context", "gather", plan.cp > 1 and plan.context == "ulysses", "DeepSpeed alone exchanges heads"),
-        ("recompute", "full", plan.recompute not in ("none", "full"), "it computes whole layers again"),
-        ("recompute_layers", 0, plan.recompute_layers > 0, "all layers are alike"),
-        ("precision", "fp8", plan.precision not in precisions, "it has fp8 of torchao and of TE"),
-        ("attention", "flash", plan.attention != "flash", "the program chooses its attention"),
-        ("offload", "none", plan.offload != "none", "fsdp_offload_params moves weights and gradients, too"),
-        ("overlap_dp", True, not plan.overlap_dp, "FSDP and DDP always hide their messages"),
-        ("overlap_tp", False, plan.overlap_tp, "messages of tensor parallelism wait"),
-        ("overlap_ep", False, plan.overlap_ep, "it has no expert parallelism"),
-        ("dispatcher", "alltoall", plan.dispatcher != "alltoall", "it has no expert parallelism"),
-        ("graphs", "none", plan.graphs != "none", "it captures no graphs"),
-        ("optimizer_bytes", None, plan.optimizer_bytes is not None, "the program has its optimizer"),
+    lacks += lacking(
+        plan,
+        ("schedule", "1f1b", "it has no pipeline schedules"),
+        ("chunks", 1, "it has no pipeline stages"),
+        ("stages", "even", "it has no pipeline stages", plan.pp > 1 and plan.stages != "even"),
+        ("ep", 1, "it has no expert parallelism"),
+        ("expert_tp", 0, "experts are cut as the rest", plan.expert_tp not in (0, plan.tp)),
+        ("zero", 2, "FSDP shards gradients with the optimizer", stage == 1 or is_lone),
+        ("shard_ranks", 0, "replicas share equal shards", plan.shard_ranks > 0 and (has_copies or is_whole)),
+        ("sequence_parallel", False, "plans of its models keep whole activations"),
+        ("context", "gather", "DeepSpeed alone exchanges heads", plan.cp > 1 and plan.context == "ulysses"),
+        ("recompute", "full", "it computes whole layers again", plan.recompute not in ("none", "full")),
+        ("recompute_layers", 0, "all layers are alike"),
+        ("precision", "fp8", "it has fp8 of torchao and of TE", plan.precision not in precisions),
+        ("attention", "flash", "the program chooses its attention"),
+        ("offload", "none", "fsdp_offload_params moves weights and gradients, too"),
+        ("overlap_dp", True, "FSDP and DDP always hide their messages"),
+        ("overlap_tp", False, "messages of tensor parallelism wait"),
+        ("overlap_ep", False, "it has no expert parallelism"),
+        ("dispatcher", "alltoall", "it has no expert parallelism"),
+        ("graphs", "none", "it captures no graphs"),
+        ("optimizer_bytes", None, "the program has its optimizer"),
     )
-    lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]

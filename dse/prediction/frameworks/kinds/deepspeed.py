@@ -67,8 +67,7 @@ class DeepSpeed(Dialect):
 
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`."""
-        known = {name: value for name, value in self.table.defaults.items() if value is not None}
-        found = {**known, **facts}
+        found = {**self.table.defaults, **facts}
         found["tp"] = found["tp"] or 1  # 0 switches it off
         found["ep"] = found["ep"] if found["autoep"] else 1
         found.setdefault("overlap_comm", found["stage"] == SHARDED)

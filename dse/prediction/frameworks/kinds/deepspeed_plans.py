@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.job import Job, Lack, lacking
 from dse.prediction.frameworks.models import model_of_framework
 from dse.prediction.frameworks.rules import Facts
 
@@ -123,37 +123,37 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
         lacks += [Lack("pp", plan.pp, 1, code), Lack("dp", plan.dp, plan.dp * plan.pp, "the GPUs stay")]
     expert_tp = 1 if plan.ep > 1 and plan.tp > 1 else 0
     has_other = job.model.experts is not None and plan.expert_degree != (expert_tp or plan.tp)
-    wanted: tuple[tuple[str, Any, bool, str], ...] = (
-        ("schedule", "1f1b", plan.schedule != "1f1b", "its pipelines run 1f1b"),
-        ("chunks", 1, plan.chunks > 1, "its pipelines have one chunk a stage"),
-        ("stages", "even", plan.pp > 1 and plan.stages != "even", "it has no stages to share layers out to"),
-        ("context", "ulysses", plan.cp > 1 and plan.context != "ulysses", "it exchanges heads only"),
-        ("sequence_parallel", False, plan.sequence_parallel, "AutoTP keeps whole activations"),
+    lacks += lacking(
+        plan,
+        ("schedule", "1f1b", "its pipelines run 1f1b"),
+        ("chunks", 1, "its pipelines have one chunk a stage"),
+        ("stages", "even", "it has no stages to share layers out to", plan.pp > 1 and plan.stages != "even"),
+        ("context", "ulysses", "it exchanges heads only", plan.cp > 1 and plan.context != "ulysses"),
+        ("sequence_parallel", False, "AutoTP keeps whole activations"),
         (
             "expert_tp",
             expert_tp,
-            has_other,
             "AutoEP keeps experts whole; without it they are cut as the rest",
+            has_other,
         ),
         (
             "zero",
             1,
-            plan.offload == "optimizer" and plan.zero_stage == 0,
             "only shards of the optimizer (stage 1 or more) go to the host",
+            plan.offload == "optimizer" and plan.zero_stage == 0,
         ),
-        ("shard_ranks", 0, plan.shard_ranks > 0, "zero_hpz_partition_size copies weights only"),
-        ("recompute", "full", plan.recompute not in ("none", "full"), "it computes whole layers again"),
-        ("recompute_layers", 0, plan.recompute_layers > 0, "the program chooses the layers"),
+        ("shard_ranks", 0, "zero_hpz_partition_size copies weights only"),
+        ("recompute", "full", "it computes whole layers again", plan.recompute not in ("none", "full")),
+        ("recompute_layers", 0, "the program chooses the layers"),
         (
             "precision",
             "bf16",
-            plan.precision not in ("bf16", "fp16"),
             "the program has 8 bit and 4 bit in code",
+            plan.precision not in ("bf16", "fp16"),
         ),
-        ("attention", "flash", plan.attention != "flash", "the program chooses its attention"),
-        ("offload", "none", plan.offload not in ("none", "optimizer"), "it moves checkpoints of layers only"),
-        ("overlap_ep", False, plan.overlap_ep, "experts wait for their tokens"),
-        ("graphs", "none", plan.graphs != "none", "it captures no graphs in training"),
-        ("optimizer_bytes", None, plan.optimizer_bytes is not None, "the program has its optimizer"),
+        ("attention", "flash", "the program chooses its attention"),
+        ("offload", "none", "it moves checkpoints of layers only", plan.offload not in ("none", "optimizer")),
+        ("overlap_ep", False, "experts wait for their tokens"),
+        ("graphs", "none", "it captures no graphs in training"),
+        ("optimizer_bytes", None, "the program has its optimizer"),
     )
-    lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]

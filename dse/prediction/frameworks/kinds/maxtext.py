@@ -47,7 +47,7 @@ class MaxText(Dialect):
         known = {
             name: value
             for name, value in self.table.defaults.items()
-            if value is not None and (name not in SIZES or (has_own_model and not is_known))
+            if name not in SIZES or (has_own_model and not is_known)
         }
         found = scaled({**known, **facts})
         if found.get("experts") == 1:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.job import Job, Lack, lacking
 from dse.prediction.frameworks.kinds.maxtext_plans import OUTSIDE
 from dse.prediction.frameworks.writing.ranks import own_order
 
@@ -89,58 +89,33 @@ def _refuse(job: Job, lacks: list[Lack]) -> None:
     is_whole = ep > 1 and not plan.weight_sharded
     has_zero = plan.zero > 1 or (is_whole and plan.zero != 1)
     kept = ("full", "selective")
-    wanted: tuple[tuple[str, Any, bool, str], ...] = (
-        (
-            "schedule",
-            schedule,
-            plan.pp > 1 and plan.schedule != schedule,
-            "its forward passes come first",
-        ),
-        ("stages", "even", plan.pp > 1 and not _is_even(job), "its stages have equal numbers of layers"),
-        (
-            "zero",
-            1,
-            has_zero and not plan.weight_sharded,
-            "it shards the optimizer or all",
-        ),
-        ("ep", ep, ep != plan.ep, "its expert axis is a part of data parallelism"),
-        (
-            "weight_sharded",
-            ep > 1,
-            lone or is_whole,
-            "its expert axis shards all weights",
-        ),
-        ("shard_ranks", 0, _has_odd_shards(job), "an axis of shards holds whole expert axes"),
-        ("expert_tp", 0, plan.expert_tp not in (0, plan.tp), "its tensor axis cuts experts, too"),
+    lacks += lacking(
+        plan,
+        ("schedule", schedule, "its forward passes come first", plan.pp > 1 and plan.schedule != schedule),
+        ("stages", "even", "its stages have equal numbers of layers", plan.pp > 1 and not _is_even(job)),
+        ("zero", 1, "it shards the optimizer or all", has_zero and not plan.weight_sharded),
+        ("ep", ep, "its expert axis is a part of data parallelism", ep != plan.ep),
+        ("weight_sharded", ep > 1, "its expert axis shards all weights", lone or is_whole),
+        ("shard_ranks", 0, "an axis of shards holds whole expert axes", _has_odd_shards(job)),
+        ("expert_tp", 0, "its tensor axis cuts experts, too", plan.expert_tp not in (0, plan.tp)),
         (
             "context",
             "gather",
-            plan.cp > 1 and plan.context not in _STRATEGIES,
             "it gathers, rings or exchanges",
+            plan.cp > 1 and plan.context not in _STRATEGIES,
         ),
-        (
-            "recompute",
-            "selective",
-            plan.recompute not in kept,
-            "it saves products or nothing",
-        ),
-        ("recompute_layers", 0, plan.recompute_layers > 0, "all layers are alike"),
-        ("precision", "fp8", plan.precision not in _WRITTEN, "it has no scales of blocks in 8 bit"),
-        (
-            "offload",
-            "none",
-            not _can_offload(job),
-            "it moves the optimizer or what remat_policy saves",
-        ),
-        ("overlap_dp", True, not plan.overlap_dp, "XLA hides messages by itself"),
-        ("overlap_tp", False, plan.overlap_tp, "flags of XLA decide it"),
-        ("overlap_ep", False, plan.overlap_ep, "experts wait for their tokens"),
-        ("dispatcher", "alltoall", plan.dispatcher != "alltoall", "tokens go to each of their experts"),
-        ("graphs", "none", plan.graphs != "none", "XLA launches whole programs"),
-        ("order", OUTSIDE, not is_placed, "its data axis is outside of its stages"),
-        ("optimizer_bytes", None, plan.optimizer_bytes is not None, "its optimizer has other settings"),
+        ("recompute", "selective", "it saves products or nothing", plan.recompute not in kept),
+        ("recompute_layers", 0, "all layers are alike"),
+        ("precision", "fp8", "it has no scales of blocks in 8 bit", plan.precision not in _WRITTEN),
+        ("offload", "none", "it moves the optimizer or what remat_policy saves", not _can_offload(job)),
+        ("overlap_dp", True, "XLA hides messages by itself"),
+        ("overlap_tp", False, "flags of XLA decide it"),
+        ("overlap_ep", False, "experts wait for their tokens"),
+        ("dispatcher", "alltoall", "tokens go to each of their experts"),
+        ("graphs", "none", "XLA launches whole programs"),
+        ("order", OUTSIDE, "its data axis is outside of its stages", not is_placed),
+        ("optimizer_bytes", None, "its optimizer has other settings"),
     )
-    lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]
 
 
 def _fewer_stages(job: Job) -> list[Lack]:

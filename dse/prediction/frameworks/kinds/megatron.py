@@ -21,8 +21,7 @@ class Megatron(Dialect):
 
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`."""
-        known = {name: value for name, value in self.table.defaults.items() if value is not None}
-        return _followed({**known, **facts}, facts)
+        return _followed({**self.table.defaults, **facts}, facts)
 
     def meaning(self, facts: Facts) -> Meaning:
         """See `Dialect.meaning`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import AXIS
-from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.job import Job, Lack, lacking
 from dse.prediction.frameworks.kinds.megatron_models import has_dense_layers
 from dse.prediction.frameworks.layouts import layers_of_layout, layout_of_layers
 from dse.prediction.frameworks.rules import Facts
@@ -272,23 +272,23 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
 def _refuse(plan: Plan, lacks: list[Lack]) -> None:
     """Add what no option says."""
     schedule = "interleaved" if plan.chunks > 1 else "1f1b"
-    wanted: tuple[tuple[str, Any, bool, str], ...] = (
-        ("schedule", schedule, plan.schedule != schedule, "Megatron runs 1f1b and interleaved"),
-        ("shard_ranks", 0, plan.shard_ranks > 0, "copies of sharded weights are not written here"),
+    lacks += lacking(
+        plan,
+        ("schedule", schedule, "Megatron runs 1f1b and interleaved"),
+        ("shard_ranks", 0, "copies of sharded weights are not written here"),
         (
             "recompute_layers",
             0,
-            plan.recompute_layers > 0 and plan.recompute not in ("none", "full"),
             "Megatron recomputes modules in every layer",
+            plan.recompute_layers > 0 and plan.recompute not in ("none", "full"),
         ),
         (
             "optimizer_bytes",
             None,
-            plan.optimizer == "adam" and plan.optimizer_bytes not in (None, *_MOMENTS),
             "Megatron keeps a master weight, and both moments in fp32, bf16 or fp8",
+            plan.optimizer == "adam" and plan.optimizer_bytes not in (None, *_MOMENTS),
         ),
     )
-    lacks += [Lack(name, getattr(plan, name), near, reason) for name, near, is_so, reason in wanted if is_so]
 
 
 def _offloaded_layers(job: Job, lacks: list[Lack]) -> int:

@@ -76,8 +76,7 @@ class TorchTitan(Dialect):
 
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`."""
-        known = {name: value for name, value in self.table.defaults.items() if value is not None}
-        found = {**known, **facts}
+        found = {**self.table.defaults, **facts}
         micro_batch = "pp_mbs" if found["pp"] > 1 else "local"
         found[micro_batch] = found["mbs"] = facts.get("mbs", found[micro_batch])
         _degrees(found)
