@@ -13,7 +13,7 @@ from dse.base.records import hints_of, is_record
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.problem import ClusterPlan, PlanCost, PlanProblem, Profile, ProfileKey, ProfileSet
 from dse.planner.problem.ranks import types_in_order
-from dse.planner.problem.steps import StepInputs, StepType
+from dse.planner.problem.steps import StepInputs
 from dse.planner.problem_check import wrong_in_problem
 
 _Record = TypeVar("_Record")
@@ -50,26 +50,9 @@ def steps_to_dict(steps: StepInputs) -> dict[str, Any]:
 
 
 def _steps(data: Mapping[str, Any]) -> StepInputs:
-    types = [{**type_, "cluster": json.dumps(type_["cluster"])} for type_ in data["types"]]
-    read = {**data, "model": json.dumps(data["model"])}
-    return StepInputs(
-        str(read["model"]),
-        _integer(data["layers"]),
-        tuple(
-            StepType(
-                str(type_["name"]),
-                type_["cluster"],
-                _integer(type_["gpus"]),
-                _integer(type_["node_gpus"]),
-                _number(type_["memory_bytes"]),
-                tuple(str(way) for way in type_["ways"]),
-            )
-            for type_ in types
-        ),
-        _numbers(data["between_gbps"]),
-        _integer(data["most_micro_batch"]),
-        bool(data["is_uniform"]),
-    )
+    types = [{**type_, "cluster": json.dumps(type_["cluster"]), "uniform": ()} for type_ in data["types"]]
+    found: StepInputs = _built(StepInputs, {**data, "model": json.dumps(data["model"]), "types": types})
+    return found
 
 
 def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
@@ -213,7 +196,7 @@ def _integer(value: Any) -> int:
     return value
 
 
-_SCALARS: Mapping[Any, Callable[[Any], Any]] = {int: _integer, float: _number, str: str}
+_SCALARS: Mapping[Any, Callable[[Any], Any]] = {int: _integer, float: _number, str: str, bool: bool}
 
 
 def _said(error: Exception) -> str:

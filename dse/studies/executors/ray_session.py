@@ -110,43 +110,52 @@ def _check_version(version: str) -> None:
 
 
 @contextlib.contextmanager
+def _replaced(module: str, name: str, value: Any) -> Iterator[bool]:
+    """Replace what a module of Ray has under a name, within the block; yield whether the name is there."""
+    found = importlib.import_module(f"ray._private.{module}")
+    before = getattr(found, name, None)
+    if before is None:
+        yield False
+        return
+    setattr(found, name, value)
+    try:
+        yield True
+    finally:
+        setattr(found, name, before)
+
+
+@contextlib.contextmanager
 def _on_loopback() -> Iterator[None]:
     """Have Ray listen on 127.0.0.1 only, as it does of itself on macOS and Windows.
 
     Its argument for the address of a node turns 127.0.0.1 into the address that others reach; what decides is
     whether this machine may be a part of a cluster. Where this switch is not found, Ray listens to all.
     """
-    constants = importlib.import_module("ray._private.ray_constants")
-    name, variable = "ENABLE_RAY_CLUSTER", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-    before, inherited = getattr(constants, name, None), os.environ.get(variable)
-    if before is None:
+    variable = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    with (
+        _replaced("ray_constants", "ENABLE_RAY_CLUSTER", False) as has_switch,
+        contextlib.ExitStack() as undo,
+    ):
+        if has_switch:
+            undo.callback(_put_back, variable, os.environ.get(variable))
+            os.environ[variable] = "0"  # for Ray's other processes
         yield
-        return
-    setattr(constants, name, False)
-    os.environ[variable] = "0"  # for Ray's other processes
-    try:
-        yield
-    finally:
-        setattr(constants, name, before)
-        if inherited is None:
-            del os.environ[variable]
-        else:
-            os.environ[variable] = inherited
+
+
+def _put_back(variable: str, inherited: str | None) -> None:
+    if inherited is None:
+        del os.environ[variable]
+    else:
+        os.environ[variable] = inherited
 
 
 @contextlib.contextmanager
 def _own_handlers() -> Iterator[None]:
     """Keep SIGTERM to ourselves: Ray would end the process, and its native code print a stack."""
-    utils = importlib.import_module("ray._private.utils")
-    name = "set_sigterm_handler"
-    before = getattr(utils, name, None)
-    if before is not None:
-        setattr(utils, name, lambda _: None)
     try:
-        yield
+        with _replaced("utils", "set_sigterm_handler", lambda _: None):
+            yield
     finally:
-        if before is not None:
-            setattr(utils, name, before)
         signals.listen_again()
 
 
@@ -179,21 +188,9 @@ def _check(address: str) -> None:
         ) from None
 
 
-@contextlib.contextmanager
-def _without_reports() -> Iterator[None]:
+def _without_reports() -> contextlib.AbstractContextManager[bool]:
     """Keep Ray from printing the log of every lost worker and node: what is lost is in the rows.
 
     No option of Ray turns these reports off; where this function is not found, they are printed.
     """
-    import ray._private.worker as internals
-
-    name = "print_to_stdstream"
-    before = getattr(internals, name, None)
-    if before is None:
-        yield
-        return
-    setattr(internals, name, lambda *_, **__: None)
-    try:
-        yield
-    finally:
-        setattr(internals, name, before)
+    return _replaced("worker", "print_to_stdstream", lambda *_, **__: None)
