@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.base.files import make_folder, read_bytes, write_files
 from dse.base.programs import ProgramRunner, ended_with, found_program, private_folder, where_log_is
+from dse.base.records import hints_of
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.astrasim import system_files
 from dse.simulation.simulators.base import Outcome, RankMetrics, Simulator
@@ -184,20 +186,16 @@ def _for_private_folder(system: SystemSpec) -> SystemSpec:
 
 def _metrics(figures: dict[str, Figure], system: SystemSpec) -> RankMetrics:
     """Return the figures of a rank: a class of nodes that does not occur took no time."""
-    finish_ns = int(figures["finish_ns"])
+    found: dict[str, Any] = {
+        name: kind(figures.get(name, 0))
+        for name, kind in hints_of(RankMetrics).items()
+        if kind in (int, float)
+    }
     exposed = int(figures["exposed_comm_ns"])
     peak = figures.get("peak_memory_bytes") if system.track_local_memory else None
-    return RankMetrics(
-        finish_ns=finish_ns,
-        wall_time_ns=int(figures.get("wall_time_ns", finish_ns)),
-        exposed_comm_ns=exposed - 2**64 if exposed >= 2**63 else exposed,  # printed as unsigned
-        gpu_time_ns=int(figures.get("gpu_time_ns", 0)),
-        cpu_time_ns=int(figures.get("cpu_time_ns", 0)),
-        comm_time_ns=int(figures.get("comm_time_ns", 0)),
-        remote_memory_time_ns=int(figures.get("remote_memory_time_ns", 0)),
-        compute_bound_pct=float(figures.get("compute_bound_pct", 0)),
-        compute_utilization_pct=float(figures.get("compute_utilization_pct", 0)),
-        memory_utilization_pct=float(figures.get("memory_utilization_pct", 0)),
-        operation_intensity=float(figures.get("operation_intensity", 0)),
-        peak_memory_bytes=None if peak is None else size_bytes(peak),
-    )
+    found |= {
+        "wall_time_ns": int(figures.get("wall_time_ns", figures["finish_ns"])),
+        "exposed_comm_ns": exposed - 2**64 if exposed >= 2**63 else exposed,  # printed as unsigned
+        "peak_memory_bytes": None if peak is None else size_bytes(peak),
+    }
+    return RankMetrics(**found)

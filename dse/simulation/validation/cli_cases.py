@@ -7,8 +7,9 @@ from pathlib import Path
 
 from dse.base.errors import InputError, SimulationError
 from dse.base.programs import ProgramRunner, found_program, last_lines, private_folder, where_log_is
+from dse.base.records import hints_of
 from dse.inputs.systems import SystemSpec
-from dse.simulation.simulators import NativeSimulator
+from dse.simulation.simulators import NativeSimulator, RankMetrics
 from dse.simulation.simulators.astrasim import write_inputs
 from dse.simulation.validation.compare import (
     CRASHED,
@@ -27,19 +28,7 @@ BINARIES = {"congestion_unaware": "astrasim-unaware", "congestion_aware": "astra
 STATUS_OF_EXIT_CODE = {0: "ok", 2: "unsupported", EXIT_CODE_OF_DEADLOCK: "deadlock"}
 _TIMEOUT_S = 600
 _ALWAYS = ("finish_ns", "exposed_comm_ns")
-_FIGURES = (
-    "finish_ns",
-    "exposed_comm_ns",
-    "wall_time_ns",
-    "gpu_time_ns",
-    "cpu_time_ns",
-    "comm_time_ns",
-    "remote_memory_time_ns",
-    "compute_bound_pct",
-    "compute_utilization_pct",
-    "memory_utilization_pct",
-    "operation_intensity",
-)
+_FIGURES = tuple(name for name in hints_of(RankMetrics) if name != "peak_memory_bytes")
 
 
 def _is_whole(figures: Mapping[str, Value]) -> bool:

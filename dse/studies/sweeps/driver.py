@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol
+from typing import Any, Generic
 
 from dse.base.signals import raise_if_signalled
 from dse.studies.evaluator import Keyed
 from dse.studies.executors import Executor
 from dse.studies.points.blocks import PointBlock, blocks_of
 from dse.studies.points.point import DesignPoint
+from dse.studies.search import Search
 from dse.studies.store import POINTS, StudyStore
 from dse.studies.store.row import Row, row_count
 from dse.studies.sweeps.writer import StudyWriter
-
-
-class Proposals(Protocol):
-    """A search, as far as the loop knows it: see `dse.studies.search.Search`."""
-
-    @property
-    def learns(self) -> bool:
-        """Whether it wants to see rows."""
-
-    def batches(self) -> Iterator[Iterable[Any]]:
-        """Yield batches of cases."""
-
-    def tell(self, row: Any) -> None:
-        """Take a row."""
 
 
 @dataclass
@@ -56,7 +43,7 @@ class StoredRows(Generic[Row]):
 
 
 def run_sweep(
-    search: Proposals,
+    search: Search,
     executor: Executor,
     store: StudyStore[Row],
     *,
@@ -99,7 +86,8 @@ def run_sweep(
                 yield case
             elif stored is not None and key not in told:
                 told.add(key)
-                search.tell(stored.row(key))
+                row: Any = stored.row(key)  # searches that learn are of points
+                search.tell(row)
 
     with StudyWriter(store) as writer:
         for batch in search.batches():

@@ -18,11 +18,11 @@ from dse.base.signals import INTERRUPTED, putting_away
 from dse.base.units import format_duration_ns
 from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors import Executor, ExecutorSettings, make_executor
-from dse.studies.search import Exhaustive
+from dse.studies.search import Exhaustive, Search
 from dse.studies.store import RecordType, StudyStore
 from dse.studies.store.history import finish_sweep, key_digits, plan_sweep
 from dse.studies.store.row import Row, row_count
-from dse.studies.sweeps.driver import Proposals, SweepResult, run_sweep
+from dse.studies.sweeps.driver import SweepResult, run_sweep
 from dse.studies.sweeps.provenance import provenance, sweep_name
 from dse.studies.sweeps.writer import StudyWriter
 
@@ -102,7 +102,7 @@ class StudyRun(Generic[Row]):
 
     def evaluate(
         self,
-        search: Proposals,
+        search: Search,
         executor: Executor,
         known: set[str],
         counter: AbstractContextManager[RowCounter],
