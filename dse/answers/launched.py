@@ -18,7 +18,7 @@ from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.columns import Strategies
 from dse.inputs.systems import SystemSpec
-from dse.planner.files.answer import Answer, read_answer
+from dse.planner.files.answer import read_answer
 from dse.planner.problem.problem import ClusterPlan
 from dse.planner.problem.steps import way_of
 from dse.prediction.frameworks.checks.check import cluster_of_gpu, cluster_of_name
@@ -147,7 +147,8 @@ def job_of_plan(path: Path) -> LaunchedJob:
         raise InputError(
             f"{path}: was not priced by the model of a step (cost=step): it lacks what a job needs"
         )
-    on = [one for one in steps.types if one.name in _types_of_stages(answer)]
+    used = {name for stage in answer.document["best"]["stages"] for name in stage["types"]}
+    on = [one for one in steps.types if one.name in used]
     if len(set(plan.ways)) > 1 or len(set(plan.strategies)) > 1 or len({one.node_gpus for one in on}) > 1:
         raise InputError(
             f"{path}: its stages differ in their degrees, ways or nodes, and no framework here runs that: "
@@ -164,10 +165,6 @@ def job_of_plan(path: Path) -> LaunchedJob:
     cluster = place(named_by, found.npus, assumed)
     step_s = answer.document["best"]["cost_ms"] / 1e3
     return LaunchedJob(Job(model, found), cluster, None if len(on) == 1 else step_s)
-
-
-def _types_of_stages(answer: Answer) -> set[str]:
-    return {name for stage in answer.document["best"]["stages"] for name in stage["types"]}
 
 
 def _plan_of_stages(plan: ClusterPlan, model: ModelSpec) -> Plan:

@@ -87,7 +87,8 @@ def objective_answers(
         if part.num_rows:
             model = part["model"][0].as_py()
             candidates.setdefault(model, []).append(_first(part, part[column]))
-            plain.setdefault(model, []).append(_first(part, _without_failures(part, column)))
+            without_failures = pc.multiply(part[column], part["run_effective_pct"])
+            plain.setdefault(model, []).append(_first(part, without_failures))
     if not candidates:
         extra = " run.price=2.5" if objective == "cost" else ""
         raise InputError(
@@ -104,10 +105,6 @@ def _answer(
     machines = sorted(rows[: len(firsts)], key=lambda row: getattr(row, column))
     best = min(rows[len(firsts) :], key=lambda row: getattr(row, column) * (row.run_effective_pct or 0.0))
     return ObjectiveAnswer(objective, model, machines, best)
-
-
-def _without_failures(table: pa.Table, column: str) -> pa.ChunkedArray:
-    return pc.multiply(table[column], table["run_effective_pct"])
 
 
 def _first(table: pa.Table, figures: pa.ChunkedArray) -> pa.Table:

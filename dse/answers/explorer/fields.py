@@ -94,7 +94,7 @@ def system_fields(system: SystemSpec) -> list[Field]:
         *((*DERIVED, "collectives") if system.accelerator is not None else ()),
         *(FOLLOWING if system.npu_types else ()),
     }
-    resources = _resources(system)
+    resources = {parameter.key: parameter.resource for parameter in parameters_of(system)}
     found = [each for each in _all_of(system) if str(each.path[1]) not in follows]
     return [_with_resource(each, resources.get(each.key, "")) for each in found]
 
@@ -201,10 +201,6 @@ def divisibility_field(scenario: Scenario) -> Field:
         choices=_DIVISIBILITIES,
         allowed=f"one of {', '.join(_DIVISIBILITIES)}",
     )
-
-
-def _resources(system: SystemSpec) -> dict[str, str]:
-    return {parameter.key: parameter.resource for parameter in parameters_of(system)}
 
 
 def _with_resource(each: Field, resource: str) -> Field:

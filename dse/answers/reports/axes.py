@@ -45,8 +45,8 @@ def _plain(study: AxisStudy) -> dict[str, Any]:
                     "–" if value is None else shown_value(name, value)
                     for name, value in zip(study.axes, setting.values, strict=True)
                 ],
-                "best": _point(setting.optimum),
-                "best_under_cap": _point(setting.capped_optimum),
+                "best": short_point(setting.optimum),
+                "best_under_cap": short_point(setting.capped_optimum),
             }
             for setting in study.settings
         ],
@@ -65,7 +65,8 @@ def _numeric_axis(study: AxisStudy) -> int | None:
     return counts.index(most) if most > 1 else None
 
 
-def _point(row: StudyRow | None) -> dict[str, Any] | None:
+def short_point(row: StudyRow | None) -> dict[str, Any] | None:
+    """Return what a list says of a point; None without one."""
     if row is None:
         return None
     return {

@@ -23,7 +23,7 @@ from dse.answers.conventions import cautions, certainty, mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import hints_of_rows
 from dse.answers.objectives import OBJECTIVE_COLUMNS
-from dse.answers.reports.axes import axes_against
+from dse.answers.reports.axes import axes_against, short_point
 from dse.answers.reports.commands import Commands
 from dse.answers.reports.ranked import POINT_FIELDS, Ranked, points_of
 from dse.answers.reports.rebuilt import explanation, runs, sensitivity
@@ -105,20 +105,12 @@ def _overview(snapshot: Snapshot, group: Group, memory_cap_bytes: int | None) ->
     ranked = Ranked.of(snapshot, group.table)
     capped = ranked.first(0) if memory_cap_bytes is None else ranked.under(memory_cap_bytes).first(1)
     answers = [ranked.rows(ranks) for ranks in (ranked.first(1), capped)]
-    best, best_under_cap = ([_short(row) for row in rows] for rows in answers)
+    best, best_under_cap = ([short_point(row) for row in rows] for rows in answers)
     return {
         "title": group.title,
         "points": group.table.num_rows,
         "best": best[0] if best else None,
         "best_under_cap": best_under_cap[0] if best_under_cap else None,
-    }
-
-
-def _short(row: StudyRow) -> dict[str, Any]:
-    return {
-        "label": row.label(),
-        "wall_time_ns": row.wall_time_ns,
-        "peak_memory_bytes": row.peak_memory_bytes,
     }
 
 
@@ -243,7 +235,7 @@ def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[d
                 "status": status,
                 "reason": kind if len(members) > 1 else row.reason,
                 "count": sum(count for _, count in members),
-                "example": _short(row)["label"],
+                "example": row.label(),
                 "example_reason": row.reason,
                 "command": commands.command(row),
             }

@@ -105,7 +105,7 @@ def _problem(
     asked = dict(values)
     if stored is not None:
         model = stored.model._asdict()
-        for key, value in {**model, "chunk_bytes": _text(stored.chunk_bytes)}.items():
+        for key, value in {**model, "chunk_bytes": decimal(stored.chunk_bytes)}.items():
             if key != "chunk_bytes" or "operation_bytes" not in asked:
                 asked.setdefault(key, value)
         if "collective" not in values:
@@ -117,7 +117,7 @@ def _problem(
             if stored.collective.root:
                 asked.setdefault("root", str(stored.collective.root))
     elif file.chunk_bytes is not None and "operation_bytes" not in asked:
-        asked.setdefault("chunk_bytes", _text(file.chunk_bytes))
+        asked.setdefault("chunk_bytes", decimal(file.chunk_bytes))
     is_own = asked.get("collective", "").endswith(".json")
     if is_own:
         asked.pop("chunk_bytes", None) if "chunk_bytes" not in values else None
@@ -125,10 +125,6 @@ def _problem(
         once, _ = problem_of(network, {key: asked[key] for key in asked if key != "operation_bytes"})
         asked["chunks_per_npu"] = str(max(1, file.chunks // max(1, once.collective.chunks)))
     return problem_of(network, asked)[0]
-
-
-def _text(size: Fraction) -> str:
-    return decimal(size)
 
 
 def _check_fit(path: Path, file: ScheduleFile, problem: Problem) -> None:

@@ -76,6 +76,7 @@ class StepSpace:
         plans = self._plans(name, found, counts, node_gpus, tiers)
         if not plans:  # a small batch and a few layers cannot fill so many GPUs
             plans = self._plans(name, found, powers[:-1], node_gpus, tiers)
+        alone = Plan(precision=found.format_16bit, framework=found.framework)  # which no sweep has
         # Enough nodes for stages that lie on several.
         wide = cluster(name, found, max(nodes, 2), node_gpus, tiers)
         return StepType(
@@ -84,13 +85,9 @@ class StepSpace:
             nodes * node_gpus,
             node_gpus,
             mixed.memory_gib[name] * 2**30 * (1 - self.memory_reserve),
-            _ways(plans, self._single(found)),
+            _ways(plans, alone),
             tuple(plans),
         )
-
-    def _single(self, found: Accelerator) -> Plan:
-        """The way of a GPU alone, which no sweep has."""
-        return Plan(precision=found.format_16bit, framework=found.framework)
 
     def _plans(
         self, name: str, found: Accelerator, counts: Sequence[int], node_gpus: int, tiers: Sequence[TierSpec]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dse.base.lazy import NDArray, np
 from dse.prediction.accuracy.accuracy import fold_names
-from dse.prediction.calibration.constants import BALANCE, Owner, Sample, Values, problem
+from dse.prediction.calibration.constants import Owner, Sample, Values, problem
 from dse.prediction.calibration.fitting import PULL, Constant, fit, left_out, tolerances, uncertainties
 
 SPARE_ROWS = 2
@@ -80,12 +80,7 @@ def enough_rows(constants: int) -> int:
     return constants + SPARE_ROWS
 
 
-def calibrate(
-    steps: Sequence[Sample],
-    present: Values,
-    starts: Values,
-    balance: float = BALANCE,
-) -> list[Calibration]:
+def calibrate(steps: Sequence[Sample], present: Values, starts: Values) -> list[Calibration]:
     """Fit constants of one or more owners together, each with `enough_rows` of its own at least.
 
     `present` are their values now, `starts` (of the same names) from where they are searched. A constant that
@@ -93,9 +88,9 @@ def calibrate(
     and change by less than 1 %.
     """
     everything = list(range(len(steps)))
-    before = problem(steps, present, balance)
+    before = problem(steps, present)
     before_ratios = before.log_ratios([each.start for each in before.constants], everything)
-    task = problem(steps, starts, balance)
+    task = problem(steps, starts)
     found = fit(task)
     told = np.abs(found.slopes).max(axis=0) > _FLAT
     rounded = [
@@ -141,23 +136,18 @@ def calibrate(
     return calibrations
 
 
-def left_out_mape_pct(
-    steps: Sequence[Sample],
-    starts: Values,
-    balance: float = BALANCE,
-    folds: str = "source",
-) -> dict[str, float]:
+def left_out_mape_pct(steps: Sequence[Sample], starts: Values, folds: str = "source") -> dict[str, float]:
     """Return for each source the mean absolute error of rows with constants fitted to other folds, in %.
 
     A constant on which only rows of the fold depend has the value of `starts`. Folds are of `fold_names`.
     """
-    task = problem(steps, starts, balance)
+    task = problem(steps, starts)
     found = fit(task)
     crossed = np.zeros(len(steps))
-    for held in _alike(fold_names([step.row for step in steps], folds)):
+    for held in alike_places(fold_names([step.row for step in steps], folds)):
         crossed[held] = left_out(task, found, held)
     sources = [step.row.source for step in steps]
-    return {sources[places[0]]: _mape_pct(crossed[places]) for places in _alike(sources)}
+    return {sources[places[0]]: _mape_pct(crossed[places]) for places in alike_places(sources)}
 
 
 def kinds_of(steps: Sequence[Sample]) -> tuple[str, ...]:
@@ -170,9 +160,9 @@ def kinds_of(steps: Sequence[Sample]) -> tuple[str, ...]:
     return (*sorted(frameworks), *(kind for kind, is_there in has.items() if is_there))
 
 
-def _alike(names: Sequence[str]) -> list[list[int]]:
-    """The places of equal names."""
-    places: dict[str, list[int]] = {}
+def alike_places(names: Sequence[object]) -> list[list[int]]:
+    """Return the places of equal names."""
+    places: dict[object, list[int]] = {}
     for place, name in enumerate(names):
         places.setdefault(name, []).append(place)
     return list(places.values())
@@ -180,17 +170,14 @@ def _alike(names: Sequence[str]) -> list[list[int]]:
 
 def _folds(steps: Sequence[Sample]) -> tuple[list[list[int]], str]:
     """Rows to leave out at a time, and how to call that: sources, or else parts of equal models."""
-    by_source: dict[object, list[int]] = {}
-    by_group: dict[object, list[int]] = {}
-    for place, step in enumerate(steps):
-        by_source.setdefault(step.row.publisher, []).append(place)
-        by_group.setdefault(step.group, []).append(place)
+    by_source = alike_places([step.row.publisher for step in steps])
+    by_group = alike_places([step.group for step in steps])
     if len(by_source) > 1:
-        return list(by_source.values()), "with each source left out"
+        return by_source, "with each source left out"
     count = min(_FOLDS, len(by_group))
     if count > 1:
         folds: list[list[int]] = [[] for _ in range(count)]
-        for number, group in enumerate(by_group.values()):
+        for number, group in enumerate(by_group):
             folds[number % count] += group
         return folds, f"in {count} folds by model"
     places = list(range(len(steps)))

@@ -9,6 +9,7 @@ from datetime import date
 from dse.prediction.accuracy.accuracy import fold_names
 from dse.prediction.accuracy.comparison import Compared, compare
 from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
+from dse.prediction.calibration.calibration import alike_places
 from dse.prediction.calibration.constants import Sample, Values, problem, samples
 from dse.prediction.calibration.fitting import fit, left_out
 from dse.prediction.calibration.subjects import shipped_problem
@@ -26,10 +27,7 @@ def unseen_errors(steps: Sequence[Sample], starts: Values, folds: str = "model")
     task = problem(steps, starts)
     found = fit(task)
     errors = [0.0] * len(steps)
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(fold_names([step.row for step in steps], folds)):
-        places.setdefault(name, []).append(place)
-    for held in places.values():
+    for held in alike_places(fold_names([step.row for step in steps], folds)):
         for place, error in zip(held, left_out(task, found, held), strict=True):
             errors[place] = float(error)
     return [unseen(step, error) for step, error in zip(steps, errors, strict=True)]

@@ -29,15 +29,10 @@ class Unseen:
     error: float
 
 
-def table_path(quantity: str) -> Path:
-    """Return the file of the errors of a quantity: time, or peak memory."""
-    return DATA / f"{quantity}.csv"
-
-
 @lru_cache(maxsize=4)
 def unseen_runs(quantity: str = "time") -> tuple[Unseen, ...]:
-    """Return the errors of a quantity; none where the package has no table of it."""
-    path = table_path(quantity)
+    """Return the errors of a quantity, `time` or `memory`; none where the package has no table of it."""
+    path = DATA / f"{quantity}.csv"
     return tuple(read(path.read_text(encoding="utf-8"))) if path.is_file() else ()
 
 

@@ -15,7 +15,7 @@ from dse.prediction.measured.row_models import model_of
 from dse.prediction.measured.row_schedules import Inexpressible, layout_of, schedule_of
 from dse.prediction.measured.rows import MeasuredRow, unmodelled
 from dse.prediction.steps.batch import Case as Step
-from dse.prediction.steps.plan import Plan, text_of_layers
+from dse.prediction.steps.plan import Plan, recomputed, text_of_layers
 from dse.prediction.steps.predict import Figures, figures
 
 _PRECISIONS = {  # by a part of the column, the first that is there
@@ -235,11 +235,8 @@ def _recomputed(row: MeasuredRow, kind: str, assumed: list[str]) -> str:
     ]
     if kind != "selective" or not modules:
         return kind
-    known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
-    known = [name for name in known if name != "mlp" or not row.experts or row.first_dense_layers]
-    if others := sorted(set(modules) - set(known)):
-        assumed.append(f"{' and '.join(map(excerpt, others))} not computed again")
-    return "selective" if known == ["core_attn"] else "+".join(known) or "none"
+    has_mlp = not row.experts or bool(row.first_dense_layers)
+    return recomputed(modules, has_mlp=has_mlp, assumed=assumed)
 
 
 def _sizes(case: Case, row: MeasuredRow) -> list[int]:

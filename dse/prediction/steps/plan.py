@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dse.base.errors import excerpt
 from dse.inputs.strategies import AXIS, Strategy
 
 STAGES = AXIS["stages"].choices
@@ -58,3 +59,12 @@ def listed_layers(text: str) -> tuple[int, ...]:
 def text_of_layers(counts: Sequence[int]) -> str:
     """Return the text of `stages` that lists the layers of each part."""
     return "-".join(map(str, counts))
+
+
+def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
+    """Return the value of `recompute` for modules as Megatron-Core names them; `assumed` gets the others."""
+    known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
+    known = [name for name in known if name != "mlp" or has_mlp]
+    if others := sorted(set(modules) - set(known)):
+        assumed.append(f"{' and '.join(map(excerpt, others))} not computed again")
+    return "selective" if known == ["core_attn"] else "+".join(known) or "none"

@@ -79,7 +79,8 @@ class AstraSimSimulator(Simulator):
                 status = self._programs.run(
                     [str(binary), *options], folder=folder, log=log, timeout_s=self.timeout_s
                 )
-                cause = _stated_deadlock(log)
+                with log.open(encoding="utf-8", errors="replace") as lines:
+                    cause = stated_deadlock(lines)
                 if status != 0 and not cause:
                     raise SimulationError(ended_with(status, log))
                 return self._outcome(workload, system, log, cause)
@@ -138,11 +139,6 @@ class AstraSimSimulator(Simulator):
 
     def _kept(self, log: Path) -> str:
         return where_log_is(log, _PREFIX if self.keep_logs is None else None)
-
-
-def _stated_deadlock(log: Path) -> str:
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        return stated_deadlock(lines)
 
 
 def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[str]:

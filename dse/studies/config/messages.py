@@ -75,7 +75,9 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
     if cause is None or not cause.full_key:
         if odd := next(filter(None, map(_odd_override, overrides)), None):
             return odd
-        text = _fold(_before_hints(str(error)))
+        # Without Hydra's advice for its own command line (append, multirun).
+        said = re.sub(r"\n(3\. To sweep|To append).*", "", str(error))
+        text = " ".join(said.split())
         named = any(override and override in text for override in overrides)
         return text if named else f"{text} (overrides: {excerpt(' '.join(overrides), 400)})"
     for override in overrides:
@@ -206,12 +208,3 @@ def _fields(schema: Any) -> list[str]:
 
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
-
-
-def _before_hints(text: str) -> str:
-    """Drop Hydra's advice for its own command line (append, multirun)."""
-    return re.sub(r"\n(3\. To sweep|To append).*", "", text)
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.split())

@@ -33,11 +33,12 @@ def mesh_facts(facts: Facts) -> dict[str, Any]:
     inner = {axis: facts[f"ici_{axis}"] for axis in AXES}
     outer = {axis: facts[f"dcn_{axis}"] for axis in AXES}
     slices = _slices(facts, inner, outer)
+    is_guessed = facts["num_slices"] < 1 and _OPEN in inner.values() and _OPEN in outer.values()
     found: dict[str, Any] = {
         "slices": slices,
         "ici_open": sum(size == _OPEN for size in inner.values()),
         "dcn_open": sum(size == _OPEN for size in outer.values()),
-        "assumes_slices": slices is not None and slices > 1 and _is_assumed(facts, inner, outer),
+        "assumes_slices": slices is not None and slices > 1 and is_guessed,
     }
     per_slice = npus // slices if npus is not None and slices and npus % slices == 0 else None
     inner, outer = _filled(inner, per_slice), _filled(outer, slices)
@@ -49,10 +50,6 @@ def mesh_facts(facts: Facts) -> dict[str, Any]:
     found["shards"] = _times(degrees["fsdp"], degrees["fsdp_transpose"])
     found["dp"] = _times(_times(degrees["data"], found["shards"]), degrees["expert"])
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _is_assumed(facts: Facts, inner: dict[str, int], outer: dict[str, int]) -> bool:
-    return facts["num_slices"] < 1 and _OPEN in inner.values() and _OPEN in outer.values()
 
 
 def _slices(facts: Facts, inner: dict[str, int], outer: dict[str, int]) -> int | None:

@@ -11,7 +11,7 @@ from dse.prediction.frameworks.kinds.megatron_models import has_dense_layers
 from dse.prediction.frameworks.layouts import layers_of_layout, layout_of_layers
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.writing.ranks import own_order
-from dse.prediction.steps.plan import Plan, text_of_layers
+from dse.prediction.steps.plan import Plan, recomputed, text_of_layers
 
 _CONTEXTS = {"p2p": "ring", "a2a": "ulysses", "all_gather": "gather", "allgather": "gather"}
 _CP_COMMS = {"ring": "p2p", "ulysses": "a2a", "gather": "all_gather"}
@@ -214,15 +214,6 @@ def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:
 def _light(*, has_experts: bool, is_latent: bool) -> tuple[str, ...]:
     """The modules of recompute=light that a model has."""
     return ("layernorm", *["moe_act"] * has_experts, *["mla_up_proj"] * is_latent)
-
-
-def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
-    """Return the value of `recompute` for modules as Megatron-Core names them; `assumed` gets the others."""
-    known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
-    known = [name for name in known if name != "mlp" or has_mlp]
-    if others := sorted(set(modules) - set(known)):
-        assumed.append(f"{' and '.join(others)} not computed again")
-    return "selective" if known == ["core_attn"] else "+".join(known) or "none"
 
 
 def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
