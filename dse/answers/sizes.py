@@ -12,7 +12,6 @@ from dse.answers.launched import best_job
 from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
-from dse.inputs.systems.clusters import derived_fields
 from dse.prediction.runs.checkpoints import Store
 from dse.prediction.runs.energy import energy_of
 from dse.prediction.runs.power import Energy, Facility
@@ -93,7 +92,7 @@ def sizes_of(question: SizeQuestion, systems: Sequence[SystemSpec], npus: Sequen
     for system in systems:
         for count in npus:
             if system.npus_per_node is not None and count % system.npus_per_node == 0:
-                found.append(_size(question, _sized(system, count // system.npus_per_node), count))
+                found.append(_size(question, system.replaced(nodes=count // system.npus_per_node), count))
     if not found:
         nodes = [
             f"a node of {each.name} has {each.npus_per_node} NPUs" for each in systems if each.npus_per_node
@@ -103,13 +102,6 @@ def sizes_of(question: SizeQuestion, systems: Sequence[SystemSpec], npus: Sequen
             f"{', '.join(nodes) or 'none is a cluster'}; change npus"
         )
     return found
-
-
-def _sized(system: SystemSpec, nodes: int) -> SystemSpec:
-    assert system.accelerator is not None
-    assert system.npus_per_node is not None
-    fields = derived_fields(system.name, system.accelerator, nodes, system.npus_per_node, system.tiers)
-    return replace(system, nodes=nodes, **fields)
 
 
 def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:

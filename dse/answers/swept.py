@@ -8,7 +8,6 @@ from dse.answers import (
     Group,
     Selection,
     apply_cap,
-    axis_studies,
     describe_variants,
     groups,
     render_axes,
@@ -20,8 +19,7 @@ from dse.answers.conventions import mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import optima_of
-from dse.answers.summary import SHOWN_SETTINGS
-from dse.answers.tables import best_of
+from dse.answers.tables import best_of, studies_under
 from dse.base.lazy import pa, pc
 from dse.studies.store import Snapshot, StudyStore
 from dse.studies.sweeps.notes import cuts
@@ -55,14 +53,7 @@ def sweep_answer(
     questions = groups(table)
     caps, notes = apply_cap(questions, cap)
     lines += [f"note: {note}" for note in notes]
-    limit = next((size for size in caps if size is not None), None)
-    studies = axis_studies(
-        distinct_points(table),
-        memory_cap_bytes=limit,
-        by_system=cap.by_system,
-        whole=snapshot.rows,
-        most=SHOWN_SETTINGS,
-    )
+    studies = studies_under(snapshot, table, caps, cap)
     texts = [render_axes(study) for study in studies]
     shown = [row for study in studies for row in optima_of(study)]
     against_axes = {(study.model, study.system) for study in studies}

@@ -86,6 +86,19 @@ class Answers:
         self.conventions = list(dict.fromkeys([*self.conventions, *mfu_conventions(rows)]))
 
 
+def studies_under(
+    snapshot: Snapshot, table: pa.Table, caps: Sequence[int | None], cap: Cap
+) -> list[AxisStudy]:
+    """Return the axis studies to show of rows of a snapshot, whose groups have these caps."""
+    return axis_studies(
+        distinct_points(table),
+        memory_cap_bytes=next((size for size in caps if size is not None), None),
+        by_system=cap.by_system,
+        whole=snapshot.rows,
+        most=SHOWN_SETTINGS,
+    )
+
+
 def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap) -> Answers:
     """Answer a question for every group of a table of the snapshot.
 
@@ -100,14 +113,7 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
     answers.notes = [*changed, *answers.notes]
     studies: list[AxisStudy] = []
     if question.is_plain:
-        limit = next((size for size in caps if size is not None), None)
-        studies = axis_studies(
-            distinct_points(table),
-            memory_cap_bytes=limit,
-            by_system=cap.by_system,
-            whole=snapshot.rows,
-            most=SHOWN_SETTINGS,
-        )
+        studies = studies_under(snapshot, table, caps, cap)
         answers.texts += [render_axes(study, exact=question.exact) for study in studies]
         answers.name_conventions(row for study in studies for row in optima_of(study))
     for group, limit in zip(found, caps, strict=True):

@@ -21,14 +21,12 @@ from dse.inputs.models.matrices import LayerKind, layer_kinds
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.problem import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.step_space import LATENCY_US
 from dse.prediction.steps.details import layer_costs
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
 
 _MB = 2**20
-_LATENCY_US = (2.0, 5.0)
-"""Of a message inside a node and between nodes: those of the shipped DGX systems."""
-
 _LOGITS_BYTES = 6
 """Per logit that the head keeps: 16 bit, and its softmax in fp32."""
 
@@ -125,8 +123,8 @@ def _links_for(node: Host, found: Accelerator, tp: int) -> Cluster:
     """Enough nodes for a tensor group, which share their uplinks among their GPUs."""
     inner = min(node.gpus, tp)
     tiers = [
-        TierSpec("node", _LATENCY_US[0], bandwidth_gbps=node.intra_gbps),
-        TierSpec("nodes", _LATENCY_US[1], bandwidth_gbps=node.inter_gbps / node.gpus),
+        TierSpec("node", LATENCY_US[0], bandwidth_gbps=node.intra_gbps),
+        TierSpec("nodes", LATENCY_US[1], bandwidth_gbps=node.inter_gbps / node.gpus),
     ]
     return cluster(node.type, found, math.ceil(tp / inner), inner, tiers)
 
