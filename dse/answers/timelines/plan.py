@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Mapping
 from pathlib import Path
 
-from dse.answers.timelines.bounds import TimelineOptions, TimelineSummary
+from dse.answers.timelines.bounds import TimelineSummary
 from dse.answers.timelines.write import write_timeline
 from dse.base.files import write_output
 from dse.planner.problem.problem import ClusterPlan, PlanProblem
 from dse.planner.questions.simulation import PlanSimulator
 
 
-def plan_timeline(
-    problem: PlanProblem,
-    plan: ClusterPlan,
-    path: Path,
-    options: TimelineOptions | None = None,
-    about: Mapping[str, str] | None = None,
-) -> TimelineSummary:
+def plan_timeline(problem: PlanProblem, plan: ClusterPlan, path: Path) -> TimelineSummary:
     """Simulate a plan and write its timeline as trace events; a name that ends in .gz is compressed.
 
     Drawn is one GPU of each type in each stage, the first of a replica: passes, messages between stages, the
@@ -28,11 +21,11 @@ def plan_timeline(
 
     Raises:
         Infeasible: the plan cannot be run.
-        InputError: the file cannot be written, or a class of the options does not exist.
+        InputError: the file cannot be written.
     """
     recording, titles = PlanSimulator(problem).record(plan)
     text = io.StringIO()
-    summary = write_timeline(recording, text, options, {**_about(plan), **(about or {})}, titles)
+    summary = write_timeline(recording, text, about=_about(plan), titles=titles)
     data = text.getvalue().encode()
     write_output(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data, "timeline")
     return summary
