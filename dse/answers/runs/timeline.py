@@ -81,7 +81,7 @@ def _arguments(replay: Replay, node: int) -> dict[str, Any]:
             "group": each.group,
             "ranks": len(each.members),
         }
-        waited = replay.waited(number)
-        if waited is not None:
-            found["last rank"] = waited.last_rank
+        last = replay.last_rank(number)
+        if last is not None:
+            found["last rank"] = last
     return found

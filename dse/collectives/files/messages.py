@@ -228,14 +228,12 @@ def _one(messages: Sequence[Message], group: list[int]) -> Message:
 class Step(NamedTuple):
     """A send leaves its source, or arrives at its destination (`arrives`).
 
-    `written_by` is the last send that brought the chunk to that node before, None if none did. `read_by` are
-    the sends that have left with it since then.
+    `written_by` is the last send that brought the chunk to that node before, None if none did.
     """
 
     send: int
     arrives: bool
     written_by: int | None
-    read_by: tuple[int, ...]
 
 
 def ordered_steps(schedule: Schedule) -> Iterator[Step]:
@@ -251,13 +249,9 @@ def ordered_steps(schedule: Schedule) -> Iterator[Step]:
     order = np.lexsort((np.arange(2 * count), phases, times)).tolist()
     place_of = places.tolist()
     written: dict[int, int] = {}
-    read: dict[int, list[int]] = {}
     for event in order:
         arrives, place = event >= count, place_of[event]
         send = event - count if arrives else event
+        yield Step(send, arrives, written.get(place))
         if arrives:
-            yield Step(send, True, written.get(place), tuple(read.pop(place, ())))
             written[place] = send
-        else:
-            yield Step(send, False, written.get(place), ())
-            read.setdefault(place, []).append(send)

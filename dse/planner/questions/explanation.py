@@ -118,10 +118,10 @@ def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dic
     if cost_model == "step":
         return {"refused": "cost=step, whose price has messages and waiting; cost=strict plans are simulated"}
     from dse.planner.questions.simulation.effects import MEANINGS
-    from dse.planner.questions.simulation.simulate import PlanSimulator
+    from dse.planner.questions.simulation.simulate import simulate
 
     try:
-        one = PlanSimulator(problem, cost_model).simulate(plan)
+        one = simulate(problem, plan, cost_model)
     except Infeasible as why:
         return {"refused": why.reason}
     except InputError as why:  # more GPUs than a simulation takes

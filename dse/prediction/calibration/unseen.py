@@ -19,15 +19,15 @@ from dse.prediction.intervals.unseen import Unseen, write
 from dse.prediction.measured.rows import MeasuredRow
 
 
-def unseen_errors(steps: Sequence[Sample], starts: Values, folds: str = "model") -> list[Unseen]:
-    """Return each step with its error under constants fitted to the steps of other folds (`fold_names`).
+def unseen_errors(steps: Sequence[Sample], starts: Values) -> list[Unseen]:
+    """Return each step with its error under constants fitted to the steps of other models.
 
     Constants are searched from `starts`, as `left_out_mape_pct` does. The fit is made once for each fold.
     """
     task = problem(steps, starts)
     found = fit(task)
     errors = [0.0] * len(steps)
-    for held in alike_places(fold_names([step.row for step in steps], folds)):
+    for held in alike_places(fold_names([step.row for step in steps], "model")):
         for place, error in zip(held, left_out(task, found, held), strict=True):
             errors[place] = float(error)
     return [unseen(step, error) for step, error in zip(steps, errors, strict=True)]

@@ -19,15 +19,11 @@ from dse.simulation.recorded.times import is_communication, times_of
 class CriticalPath:
     """A path through a replay, from its start to its end; the parts of its time add up to `total_ns`.
 
-    `nodes` are in the order of time. Each adds its gap (`node_gap_ns`), its wait for other ranks
-    (`node_waiting_ns`) and its duration (`node_work_ns`) as far as they lie on the path. `work_ns` are the
-    durations by class (`classes`), of work and of `communication`.
+    `nodes` are in the order of time. Each adds its gap, its wait for other ranks and its duration as far as
+    they lie on the path. `work_ns` are the durations by class (`classes`), of work and of `communication`.
     """
 
     nodes: NDArray[np.int64]
-    node_gap_ns: NDArray[np.int64]
-    node_waiting_ns: NDArray[np.int64]
-    node_work_ns: NDArray[np.int64]
     work_ns: Mapping[str, int]
     rank_ns: Mapping[int, int]
     communication_ns: int
@@ -55,8 +51,7 @@ def critical_path(replay: Replay, rank: int | None = None) -> CriticalPath:
     across = rank is None
     last = _last_node(replay, rank)
     if last < 0:
-        nothing = np.empty(0, dtype=np.int64)
-        return CriticalPath(nothing, nothing, nothing, nothing, {}, {}, 0, 0, 0)
+        return CriticalPath(np.empty(0, dtype=np.int64), {}, {}, 0, 0, 0)
     path = _engine.recorded_path(last, replay.after, replay.last, step.communication, step.waits, across)
     nodes = path[::-1]
     led_on = np.zeros(len(nodes), dtype=np.bool_)  # decided by the node of another rank that came last
@@ -68,7 +63,18 @@ def critical_path(replay: Replay, rank: int | None = None) -> CriticalPath:
     gap_ns = np.where(led_on, 0, step.gap_ns[nodes])
     waiting_ns = np.where(led_on, 0, replay.wait_ns[nodes])
     work_ns = np.where(decides, 0, step.duration_ns[nodes])
-    return _parts(replay, nodes, gap_ns, waiting_ns, work_ns)
+    communicates = step.kind[nodes] >= NodeKind.COLLECTIVE
+    classes = _sums(classes_of(step, nodes[~communicates]), work_ns[~communicates])
+    index = np.searchsorted(step.rank_first, nodes, side="right") - 1
+    ranks = _sums(index, gap_ns + waiting_ns + work_ns)
+    return CriticalPath(
+        nodes,
+        {class_name(number): time_ns for number, time_ns in classes.items()},
+        {step.ranks[index]: time_ns for index, time_ns in ranks.items()},
+        int(work_ns[communicates].sum()),
+        int(gap_ns.sum()),
+        int(waiting_ns.sum()),
+    )
 
 
 def _last_node(replay: Replay, rank: int | None) -> int:
@@ -79,31 +85,6 @@ def _last_node(replay: Replay, rank: int | None) -> int:
         raise InputError(f"rank {rank} was not recorded, so nothing is known of its path")
     first, end = step.rank_first[step.ranks.index(rank) :][:2].tolist()
     return first + int(replay.end_ns[first:end].argmax()) if end > first else -1
-
-
-def _parts(
-    replay: Replay,
-    nodes: NDArray[np.int64],
-    gap_ns: NDArray[np.int64],
-    waiting_ns: NDArray[np.int64],
-    work_ns: NDArray[np.int64],
-) -> CriticalPath:
-    step = replay.step
-    communicates = step.kind[nodes] >= NodeKind.COLLECTIVE
-    classes = _sums(classes_of(step, nodes[~communicates]), work_ns[~communicates])
-    index = np.searchsorted(step.rank_first, nodes, side="right") - 1
-    ranks = _sums(index, gap_ns + waiting_ns + work_ns)
-    return CriticalPath(
-        nodes,
-        gap_ns,
-        waiting_ns,
-        work_ns,
-        {class_name(number): time_ns for number, time_ns in classes.items()},
-        {step.ranks[index]: time_ns for index, time_ns in ranks.items()},
-        int(work_ns[communicates].sum()),
-        int(gap_ns.sum()),
-        int(waiting_ns.sum()),
-    )
 
 
 def _sums(keys: NDArray[np.int64], times_ns: NDArray[np.int64]) -> dict[int, int]:

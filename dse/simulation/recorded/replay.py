@@ -19,18 +19,6 @@ from dse.simulation.simulators.base import BlockedNode
 _MOST_ERROR = 0.10
 
 
-@dataclass(frozen=True)
-class Waited:
-    """A communication: the node and the rank that could begin last, and how long each node waited for it.
-
-    `waits_ns` are in the order of the communication's nodes; nodes that do not wait have 0.
-    """
-
-    last_node: int
-    last_rank: int
-    waits_ns: tuple[int, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Replay:
     """Times of a step, from its start, of every node: `start_ns` is when it could begin, `run_ns` when the
@@ -102,13 +90,10 @@ class Replay:
         """How long each node waited for the others of its communication."""
         return np.where(self.run_ns < 0, 0, self.run_ns - self.start_ns)
 
-    def waited(self, communication: int) -> Waited | None:
-        """Return who was last in a communication, and how long the others waited; None if it never ran."""
+    def last_rank(self, communication: int) -> int | None:
+        """Return the rank that could begin a communication last; None if it never ran."""
         last = int(self.last[communication])
-        if last < 0:
-            return None
-        nodes = self.step.communications[communication].nodes
-        return Waited(last, rank_of_node(self.step, last), tuple([int(self.wait_ns[node]) for node in nodes]))
+        return None if last < 0 else rank_of_node(self.step, last)
 
     @cached_property
     def waited_for_ns(self) -> Mapping[tuple[int, int], int]:

@@ -38,7 +38,6 @@ def choose(
     address: str | None,
     estimated_s: float | None,
     is_ray_installed: bool,
-    threshold_s: float = AUTO_RAY_THRESHOLD_S,
 ) -> AutoChoice:
     """Choose by a configured cluster, then by the estimated seconds on this machine (None if not known)."""
     if address is not None:
@@ -46,7 +45,7 @@ def choose(
     if estimated_s is None:
         return AutoChoice("local", "executor: local; how much work it is, is not known", matters=False)
     work = f"about {_duration(estimated_s)} of work on this machine with its cores free"
-    if estimated_s <= threshold_s:
+    if estimated_s <= AUTO_RAY_THRESHOLD_S:
         return AutoChoice("local", f"executor: local, {work}", matters=estimated_s >= SAID_FROM_S)
     if not is_ray_installed:
         return AutoChoice("local", f"executor: local, {work}; with ray installed, a cluster could share it")

@@ -179,10 +179,8 @@ class ScenarioInputs(Protocol):
     def run(self) -> AskedRun | None: ...  # noqa: D102
 
 
-def scenario_of(
-    config: ScenarioInputs, model: ModelSpec | None = None, system: SystemSpec | None = None
-) -> Scenario:
-    """Return the scenario of a configuration, with another model or system if one is given.
+def scenario_of(config: ScenarioInputs, model: ModelSpec | None = None) -> Scenario:
+    """Return the scenario of a configuration, with another model if one is given.
 
     Raises:
         InputError: the program of a simulator or generator is missing.
@@ -190,7 +188,7 @@ def scenario_of(
     return Scenario(
         study=config.study,
         model=model or config.model,
-        system=system or config.system,
+        system=config.system,
         divisibility=config.workload.divisibility,
         simulator=make_simulator(config.simulator),
         generator=make_generator(config.workload),

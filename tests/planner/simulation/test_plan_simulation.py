@@ -52,8 +52,6 @@ def test_two_stages_of_tensor_groups_by_hand() -> None:
     assert found.price_ms == pytest.approx(58.4)
     # Stage 1 begins after 2 + 0.2 ms, is busy for 48; 0.2 and 4 ms backward on stage 0; 4 ms of update.
     assert found.step_ms == pytest.approx(2.2 + 48 + 4.2 + 4)
-    assert [(s.number, s.busy_ms) for s in found.stages] == [(0, pytest.approx(28)), (1, pytest.approx(52))]
-    assert found.stages[1].done_ms == pytest.approx(54.2)
     assert found.remainder_ms == 0
 
 

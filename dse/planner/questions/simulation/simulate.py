@@ -26,20 +26,6 @@ from dse.simulation.simulators.recording import recording_of
 
 
 @dataclass(frozen=True)
-class StageSimulation:
-    """One stage in the simulated step, in ms: what its busiest replica computes, and the rest of the step.
-
-    `number` counts the stages of the plan; `done_ms` is when the last of its GPUs is done.
-    """
-
-    number: int
-    busy_ms: float
-    communication_ms: float
-    wait_ms: float
-    done_ms: float
-
-
-@dataclass(frozen=True)
 class PlanSimulation:
     """A simulated step in ms next to its price.
 
@@ -52,7 +38,6 @@ class PlanSimulation:
     cost_model: str
     step_ms: float
     price_ms: float | None
-    stages: tuple[StageSimulation, ...]
     effects: tuple[Effect, ...] = ()
     remainder_ms: float = 0.0
     refused: str = ""
@@ -91,7 +76,6 @@ class PlanSimulator:
             self.cost_model,
             step_ms,
             None if cost is None else cost.cost_ms,
-            _stages(work, result, step_ms),
             effects,
             remainder,
             refused,
@@ -166,22 +150,3 @@ def _explained(
         steps = [*compat_steps(cost, work), *steps]
     effects = effects_of(cost.cost_ms, steps)
     return (*effects, Effect("contention", step_ms - alone_ms)), alone_ms - steps[-1][1]
-
-
-def _stages(work: PlanWork, result: _engine.SimulationResult, step_ms: float) -> tuple[StageSimulation, ...]:
-    found = []
-    for stage in work.stages:
-        ranks = range(stage.replicas[0].ranks.start, stage.replicas[-1].ranks.stop)
-        figures = [result.classes[result.class_of_rank[rank]] for rank in ranks]
-        busy = max(figures, key=lambda each: each.gpu_time_ns)
-        busy_ms = busy.gpu_time_ns / NS_PER_MS
-        found.append(
-            StageSimulation(
-                stage.number,
-                busy_ms,
-                busy.comm_time_ns / NS_PER_MS,
-                step_ms - busy_ms,
-                max(each.finish_ns for each in figures) / NS_PER_MS,
-            )
-        )
-    return tuple(found)
