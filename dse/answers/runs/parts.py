@@ -21,11 +21,10 @@ class Share(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A list of shares under a title; those of one that `adds_up` sum to the whole."""
+    """A list of shares under a title."""
 
     title: str
     shares: tuple[Share, ...]
-    adds_up: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def parts_of_replay(replay: Replay) -> Parts:
         slowest,
         sections(
             [
-                Section("parts", tuple([share for share in spent if share.ns]), adds_up=True),
+                Section("parts", tuple([share for share in spent if share.ns])),
                 Section("communication by group, on that rank", _groups(replay, slowest)),
                 Section("who waits for whom, all ranks", _waits(replay)),
                 Section(

@@ -34,7 +34,7 @@ def parts_of_recording(recording: Recording) -> Parts:
         entry.rank,
         sections(
             [
-                Section("parts, which add up", spent, adds_up=True),
+                Section("parts, which add up", spent),
                 _summed("computation by class of nodes", entry, lambda node: node.kind == "compute", name_of),
                 _summed("communication by group", entry, lambda node: node.group is not None, group_of),
                 _summed("messages by peer", entry, lambda node: node.peer >= 0, _message),
