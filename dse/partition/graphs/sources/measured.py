@@ -69,9 +69,9 @@ def devices_of_matrix(matrix: Matrix, kind: str, name: str) -> Devices:
     return Devices(count, distance, _pairwise(count, lambda a, b: 0.0), each)  # noqa: ARG005
 
 
-def read_topology(path: Path) -> Devices:
+def read_topology(path: Path, npus: int | None = None) -> Devices:
     """Read a topology of links as `dse synthesize` does; 1 GB/s is 1e9 bytes per second."""
-    return devices_of_links(read_link_graph(path), str(path), gb_bytes=10**9)
+    return devices_of_links(read_link_graph(path, npus), str(path), gb_bytes=10**9)
 
 
 def devices_of_links(graph: LinkGraph, name: str, gb_bytes: int) -> Devices:
