@@ -16,7 +16,7 @@ from dse.answers.texts import combined, texts_of
 from dse.base.errors import InputError
 from dse.base.lazy import np, pa, pc
 from dse.base.records import converted
-from dse.base.texts import printable, shared_json
+from dse.base.texts import counted, printable, shared_json
 from dse.inputs.models import CHOICES, ModelSpec
 from dse.inputs.systems.values import label_of_spec, own_fields, shown
 from dse.studies.store.schema import StudyRow
@@ -312,7 +312,7 @@ def _name(text: str) -> str:
 
 def _title(model: str, system: str, npus: int, shape: Mapping[str, Any]) -> str:
     fields = " ".join(shown_field(name, value) for name, value in shape.items())
-    title = f"{model}{f' ({fields})' if fields else ''} on {system}, {npus} NPUs"
+    title = f"{model}{f' ({fields})' if fields else ''} on {system}, {counted(npus, 'NPU')}"
     return printable(title)  # a study may be anyone's
 
 

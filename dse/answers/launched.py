@@ -14,6 +14,7 @@ from dse.base.errors import InputError, NothingFits
 from dse.base.files import conf_names
 from dse.base.lazy import np
 from dse.base.machine import usable_cores
+from dse.base.texts import counted
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.columns import Strategies
@@ -93,7 +94,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
     peaks = figures.memory_bytes.sum(axis=1)
     steps_s = np.where(peaks <= cluster.accelerator.memory_bytes, figures.step_s, np.inf)
     that = f" that {framework} can run" if framework is not None else ""
-    where = f"{model.name} on {system.npus} NPUs of {system.name}"
+    where = f"{model.name} on {counted(system.npus, 'NPU')} of {system.name}"
     if not len(strategies):
         if framework is not None and len(others := _strategies(model, system, None)):
             _, obstacle = launched(others, model, framework)

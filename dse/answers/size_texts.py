@@ -51,7 +51,7 @@ def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
         figures += [f"{format_count(size.cost)} in all"] if size.cost is not None else []
         figures += [f"{format_count(size.energy.energy_mwh.value)} MWh"] if size.energy is not None else []
         plan = size.run.question.plan.label()
-        yield f"{_NAMES[objective]}: {size.npus} NPUs of {size.system}, {', '.join(figures)} ({plan})"
+        yield f"{_NAMES[objective]}: {counted(size.npus, 'NPU')} of {size.system}, {', '.join(figures)} ({plan})"
 
 
 def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
     assert near.run is not None
     high_s = near.run.time_s.high or near.run.time_s.value
     yield (
-        f"no size keeps all limits; {near.npus} NPUs of {near.system} come nearest: over the "
+        f"no size keeps all limits; {counted(near.npus, 'NPU')} of {near.system} come nearest: over the "
         f"{', '.join(near.broken)}, {format_time(near.run.time_s.value)} (up to {format_time(high_s)})"
     )
 

@@ -27,7 +27,7 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     npus, steps = q.cluster.npus, "step" if q.steps == 1 else "steps"
     yield (
         "run",
-        f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} {steps} on {npus} NPUs of "
+        f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} {steps} on {counted(npus, 'NPU')} of "
         + (f"{q.cluster.name}, {format_time(run.prediction.step_s)} each"),
     )
     sure = "nothing was measured of such steps, so there is no interval"

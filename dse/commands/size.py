@@ -125,8 +125,8 @@ def _npus(text: str) -> list[int]:
     if not _SIZES.fullmatch(text):
         raise InputError(f"npus is '{excerpt(text)}'; write sizes such as 64,128, or a range such as 64-4096")
     if not dash:
-        return [whole({"npus": one}, "npus", 0, least=2) for one in listed("npus", text)]
-    low, high = (whole({"npus": one}, "npus", 0, least=2, most=2**24) for one in (first, last))
+        return [whole({"npus": one}, "npus", 0, least=1) for one in listed("npus", text)]
+    low, high = (whole({"npus": one}, "npus", 0, least=1, most=2**24) for one in (first, last))
     found = [low << power for power in range(25) if low << power <= high]
     if not found:
         raise InputError(f"npus is {text}; the first number must not be above the last")

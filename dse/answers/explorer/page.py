@@ -25,7 +25,6 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.models.huggingface import model_of_configuration
 from dse.inputs.strategies.axes import label_word
-from dse.inputs.systems.clusters import several_npus
 from dse.prediction.intervals.kinds import KIND
 from dse.prediction.runs.asked import steps_of_tokens
 from dse.prediction.steps.native_inputs import cluster_record, model_record
@@ -170,7 +169,7 @@ def clustered(values: dict[str, Any]) -> dict[str, Any]:
     """Return what predicts steps on a cluster that a study stores as a system: the engine's record, the peak.
 
     Raises:
-        InputError: as `dse.inputs.accelerators.cluster` and `several_npus`.
+        InputError: as `dse.inputs.accelerators.cluster`.
     """
     found = _cluster(values)
     chip = found.accelerator
@@ -193,7 +192,7 @@ def planned(model: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
 
 def _cluster(values: dict[str, Any]) -> Cluster:
     algorithms = values.get("group_algorithms", {})
-    found = cluster(
+    return cluster(
         values["name"],
         converted(values["accelerator"], Accelerator, "system.accelerator"),
         values["nodes"],
@@ -201,7 +200,6 @@ def _cluster(values: dict[str, Any]) -> Cluster:
         [converted(tier, TierSpec, f"system.tiers.{at}") for at, tier in enumerate(values["tiers"])],
         converted(algorithms, GroupAlgorithms, "system.group_algorithms"),
     )
-    return several_npus(found)
 
 
 @cache

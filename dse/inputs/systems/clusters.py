@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dse.base.errors import InputError
 from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.inputs.systems.fields import CollectiveAlgorithms, Dimension, SystemFields
 from dse.inputs.systems.validation import COLLECTIVES
@@ -33,12 +32,12 @@ def derived_fields(
 
     A dimension has the bandwidth that a tier gives one NPU, and half of the tier's latency a hop. Where the
     last tier joins units that are filled in part, these are left out, and all that they join is as far
-    apart as the units. The peak is that of 16 bit.
+    apart as the units. A single NPU is the one of a dimension. The peak is that of 16 bit.
 
     Raises:
-        InputError: as `dse.inputs.accelerators.cluster` and `several_npus`.
+        InputError: as `dse.inputs.accelerators.cluster`.
     """
-    found = several_npus(cluster(name, accelerator, nodes, npus_per_node, tiers))
+    found = cluster(name, accelerator, nodes, npus_per_node, tiers)
     network = _network(found)
     ring = ("ring",) * len(network)
     return {
@@ -49,17 +48,6 @@ def derived_fields(
     }
 
 
-def several_npus(found: Cluster) -> Cluster:
-    """Return a cluster that can be a system.
-
-    Raises:
-        InputError: it is a single NPU.
-    """
-    if found.npus < 2:
-        raise InputError(f"system.nodes times npus_per_node is {found.npus}; it must be at least 2")
-    return found
-
-
 def fields_of_cluster(system: SystemFields) -> dict[str, Any]:
     """The same for a system; empty if it is no cluster, or not wholly described."""
     if system.accelerator is None or system.nodes is None or system.npus_per_node is None or not system.tiers:
@@ -68,13 +56,13 @@ def fields_of_cluster(system: SystemFields) -> dict[str, Any]:
 
 
 def _network(found: Cluster) -> tuple[Dimension, ...]:
-    tiers = list(found.tiers)
+    tiers = list(found.tiers) if found.npus > 1 else [found.tiers[0]]
     if len(tiers) > 1 and tiers[-1].npus % tiers[-2].npus:
         del tiers[-2]
     below = 1
     dimensions = []
     for tier in tiers:
-        if tier.npus > below:
+        if tier.npus > below or found.npus == 1:
             hop_ns = tier.latency_us * 1000 / _HOPS_OF_SWITCH
             count, bandwidth = tier.npus // below, tier.bandwidth_gbps / _GBPS_OF_NETWORK
             dimensions.append(Dimension("Switch", count, bandwidth, hop_ns))

@@ -35,6 +35,8 @@ def link_graph(
     Raises:
         InputError: no such dimension, an unreadable CSV file, or an NPU without links.
     """
+    if system.npus < 2:
+        raise InputError(f"system {system.name} has 1 NPU; links are between at least 2")
     numbers = list(range(len(system.network))) if dimensions is None else list(dimensions)
     for number in numbers:
         if not 0 <= number < len(system.network) or numbers.count(number) > 1:

@@ -102,7 +102,7 @@ def _check_network(system: SystemFields) -> None:
     for index, dimension in enumerate(system.network):
         path = f"network.{index}"
         _choice(f"{path}.topology", dimension.topology, tuple(_engine.topologies()))
-        _integer(f"{path}.npus", dimension.npus, 2, MAX_NPUS)
+        _integer(f"{path}.npus", dimension.npus, 1 if system.accelerator else 2, MAX_NPUS)
         _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False, most=MAX_SPEED)
         _number(f"{path}.latency_ns", dimension.latency_ns, zero_allowed=True)
         if dimension.latency_ns >= END_OF_TIME_NS:

@@ -135,7 +135,16 @@ def prepared_system(
 
 
 def native_system(system: SystemSpec, issue_order: IssueOrder = "reference") -> _engine.SystemConfig:
-    """Return the engine's form of a system; `issue_order` holds where the system leaves it open."""
+    """Return the engine's form of a system; `issue_order` holds where the system leaves it open.
+
+    Raises:
+        InputError: the system is one NPU.
+    """
+    if system.npus < 2:
+        raise InputError(
+            f"system {system.name} has 1 NPU, and a simulated network at least 2; model.fidelity=realistic "
+            "predicts a step of one"
+        )
     config = _engine.SystemConfig()
     for dimension in system.network:
         if dimension.file is not None:

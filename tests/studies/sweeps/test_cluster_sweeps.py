@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command_lines import run_ok
+from command_lines import run_dse, run_ok
 
 from dse.answers.reports.commands import Commands
 from dse.base.files import conf_folder
@@ -95,3 +95,35 @@ def test_a_page_shows_the_clusters_and_a_command_for_each(folder: Path) -> None:
     row = as_rows(StudyStore(folder / "results/four").read_table())[0]
     words = shlex.split(Commands().command(row))
     assert [word for word in words if word.startswith("system")] == ["system=dgx_h100", "system.nodes=4"]
+
+
+ONE_NPU = (
+    "system=dgx_h100",
+    "system.nodes=1",
+    "system.npus_per_node=1",
+    "model=llama3_8b",
+    "model.batch_size=8",
+)
+
+
+def test_a_single_npu_is_swept_and_has_all_of_the_batch(tmp_path: Path) -> None:
+    said = run_ok("sweep", *ONE_NPU, "study=study", cwd=tmp_path).out
+    assert said.startswith("llama3_8b on dgx_h100 (h100_sxm), 1 NPU, predicted on hardware")
+    rows = as_rows(StudyStore(tmp_path / STUDY).read_table())
+    assert {(row.npus, row.dp, row.tp, row.pp, row.status) for row in rows} == {(1, 1, 1, 1, "ok")}
+    assert {row.exposed_comm_ns for row in rows} == {0}
+    assert {row.micro_batch for row in rows} == {1, 2, 4, 8}
+
+
+def test_a_single_npu_has_no_network_to_simulate_or_schedule(tmp_path: Path) -> None:
+    stage = run_dse("point", *ONE_NPU, "model.fidelity=stage", "strategy.dp=1", cwd=tmp_path)
+    assert (stage.code, stage.err) == (
+        2,
+        "error: system dgx_h100 has 1 NPU, and a simulated network at least 2; model.fidelity=realistic "
+        "predicts a step of one\n",
+    )
+    schedule = run_dse("synthesize", *ONE_NPU[:3], "collective=all_reduce", cwd=tmp_path)
+    assert (schedule.code, schedule.err) == (
+        2,
+        "error: system dgx_h100 has 1 NPU; links are between at least 2\n",
+    )
