@@ -51,7 +51,8 @@ def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
         figures += [f"{format_count(size.cost)} in all"] if size.cost is not None else []
         figures += [f"{format_count(size.energy.energy_mwh.value)} MWh"] if size.energy is not None else []
         plan = size.run.question.plan.label()
-        yield f"{_NAMES[objective]}: {counted(size.npus, 'NPU')} of {size.system}, {', '.join(figures)} ({plan})"
+        npus = counted(size.npus, "NPU")
+        yield f"{_NAMES[objective]}: {npus} of {size.system}, {', '.join(figures)} ({plan})"
 
 
 def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
