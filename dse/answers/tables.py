@@ -20,6 +20,7 @@ from dse.answers.subjects import numbered, subject_of
 from dse.answers.summary import SHOWN_SETTINGS, render, render_axes, render_rows, row_to_json, to_json
 from dse.answers.tops import split_by, tops
 from dse.base.lazy import pa, pc
+from dse.base.texts import counted
 from dse.base.units import format_bytes
 from dse.inputs.systems.values import shown
 from dse.studies.store import RowExpression, Snapshot, StudyRow
@@ -183,7 +184,7 @@ def _add_rows(
     question: Question,
 ) -> None:
     shown_rows = [
-        (f"{label} {row.model} on {row.system}, {row.npus} NPUs" if question.mixed else label, row)
+        (f"{label} {row.model} on {row.system}, {counted(row.npus, 'NPU')}" if question.mixed else label, row)
         for label, row in labelled
     ]
     points = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from dse.base.errors import InputError
 from dse.base.settings.checks import check_choice
+from dse.base.texts import counted
 from dse.inputs.accelerators import Cluster
 from dse.prediction.frameworks.checks.nearest import nearest_legal, refusals
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
@@ -196,8 +197,8 @@ def summary(found: Launch) -> Iterator[str]:
     """Yield what a user should know of a launch, in lines."""
     job, dialect = found.written.job, found.written.dialect
     yield (
-        f"{dialect.name} {dialect.table.version}: {job.model.name}, {job.plan.label()}, {job.npus} NPUs, "
-        f"a step of {found.step_s:.4g} s predicted"
+        f"{dialect.name} {dialect.table.version}: {job.model.name}, {job.plan.label()}, "
+        f"{counted(job.npus, 'NPU')}, a step of {found.step_s:.4g} s predicted"
     )
     for lack in found.written.lacks:
         yield f"{lack.field}={lack.nearest} instead of {lack.value}: {lack.reason}"
