@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from dse.base.errors import InputError
 from dse.base.records import converted
 from dse.base.settings.group_files import files_of_group
 from dse.base.settings.schemas import schema_of
@@ -27,6 +28,12 @@ def model_spec(values: Any) -> ModelSpec:
     latent = _group(plain["latent_attention"])
     plain["latent_attention"] = None if latent is None else {"query_rank": None, **latent}
     spec: ModelSpec = converted(plain, ModelSpec, "model")
+    has_width = spec.head_dim is not None or spec.latent_attention is not None
+    if spec.fidelity == "realistic" and not has_width and spec.d_model % spec.num_heads:
+        raise InputError(  # no framework trains it; a step would be that of narrower heads
+            f"model.d_model is {spec.d_model}, which model.num_heads, {spec.num_heads}, does not divide; "
+            "change one, or write model.head_dim, the width of a head"
+        )
     return spec
 
 

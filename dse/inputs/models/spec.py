@@ -127,12 +127,6 @@ class ModelSpec:
             if not isinstance(getattr(self, key), bool):
                 raise InputError(f"model.{key} is {getattr(self, key)!r}; it must be true or false")
         self._check_blocks()
-        has_width = self.head_dim is not None or self.latent_attention is not None
-        if self.fidelity == "realistic" and not has_width and self.d_model % self.num_heads:
-            raise InputError(
-                f"model.d_model is {self.d_model}, which model.num_heads, {self.num_heads}, does not divide; "
-                "change one, or write model.head_dim, the width of a head"
-            )
         if self.batch_size % (self.micro_batches or 1):
             raise InputError(
                 f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, "

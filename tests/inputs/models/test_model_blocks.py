@@ -154,15 +154,15 @@ def test_fields_that_contradict_each_other_are_refused(changes: dict[str, Any], 
 
 def test_a_realistic_model_has_heads_of_a_whole_width() -> None:
     """STAGE cuts such heads to whole numbers; a prediction would be one of another model."""
-    assert replace(TINY, num_heads=24).key_width == 42
+    asked = ["model=tiny", "system=dgx16", "model.num_heads=24", "model.num_kv_heads=24"]
+    assert compose_config(asked).model.key_width == 42
     with pytest.raises(InputError) as caught:
-        replace(TINY, num_heads=24, fidelity="realistic")
+        compose_config([*asked, "model.fidelity=realistic"])
     assert str(caught.value) == (
         "model.d_model is 1024, which model.num_heads, 24, does not divide; change one, or write "
         "model.head_dim, the width of a head"
     )
-    assert replace(TINY, num_heads=24, fidelity="realistic", head_dim=64).key_width == 64
-    assert replace(TINY, num_heads=24, fidelity="realistic", latent_attention=LATENT).key_width
+    assert compose_config([*asked, "model.fidelity=realistic", "model.head_dim=64"]).model.key_width == 64
 
 
 def test_a_rank_of_latent_attention_is_a_count() -> None:
