@@ -11,21 +11,14 @@ from dse.base.records import hints_of, is_record, without_none
 from dse.base.settings.keys import MISSING, group, key
 
 
-def stated(
-    meaning: str,
-    default: Any = dataclasses.MISSING,
-    *,
-    in_files: bool = False,
-    astrasim: str = "",
-    **marks: bool,
-) -> Any:
-    """A field of a record that is a key, too, with the meaning and the name that `key` gives it.
+def stated(meaning: str, *, in_files: bool = False, astrasim: str = "", **marks: bool) -> dict[str, Any]:
+    """The metadata of a field that is a key, too, with the meaning and the name that `key` gives it.
 
+    The field states its default itself, so that mypy knows which arguments of its record are needed.
     `in_files` says that files must have the key although the record has a default. `marks` are further
     metadata of the field.
     """
-    metadata = {"meaning": meaning, "astrasim": astrasim, "in_files": in_files, **marks}
-    return dataclasses.field(default=default, metadata=metadata)
+    return {"meaning": meaning, "astrasim": astrasim, "in_files": in_files, **marks}
 
 
 def schema_of(record: Any, *, is_optional: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, did_you_mean
 from dse.base.settings.schemas import stated
@@ -26,12 +26,14 @@ class GroupAlgorithms:
         InputError: there is no such algorithm; names the key.
     """
 
-    tp: str = stated(
-        "predicted [collectives](clusters.md#algorithms-of-collectives) of tensor parallelism: auto, ring, "
-        "tree, hierarchical, in_switch, synthesized",
-        "auto",
+    tp: str = field(
+        default="auto",
+        metadata=stated(
+            "predicted [collectives](clusters.md#algorithms-of-collectives) of tensor parallelism: auto, "
+            "ring, tree, hierarchical, in_switch, synthesized"
+        ),
     )
-    dp: str = stated("the same of gradients and sharded weights", "auto")
+    dp: str = field(default="auto", metadata=stated("the same of gradients and sharded weights"))
 
     def __post_init__(self) -> None:
         """Check both."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from dse.base.errors import InputError
@@ -74,24 +74,36 @@ class TierSpec:
     all-reduce / time / what an NPU sends into the tier, for large messages.
     """
 
-    name: str = stated("text; a tier of a cluster, from the inside, see [clusters.md](clusters.md)")
-    latency_us: float = stated("µs of a message")
-    npus: int | None = stated(
-        "NPUs that it joins with those below; null: of the first tier those of a node, of the last all", None
+    name: str = field(
+        metadata=stated("text; a tier of a cluster, from the inside, see [clusters.md](clusters.md)")
     )
-    bandwidth_gbps: float | None = stated(
-        "10⁹ bytes per second and direction that an NPU sends into it; null: by NICs, or as the tier below",
-        None,
+    latency_us: float = field(metadata=stated("µs of a message"))
+    npus: int | None = field(
+        default=None,
+        metadata=stated(
+            "NPUs that it joins with those below; null: of the first tier those of a node, of the last all"
+        ),
     )
-    nics_per_node: int | None = stated(
-        "NICs that the NPUs of a node share, instead of `bandwidth_gbps`", None
+    bandwidth_gbps: float | None = field(
+        default=None,
+        metadata=stated(
+            "10⁹ bytes per second and direction that an NPU sends into it; null: by NICs, or as the "
+            "tier below"
+        ),
     )
-    nic_gbit_per_s: float | None = stated("10⁹ bits per second and direction of a NIC", None)
-    oversubscription: float = stated("divides the bandwidth, at least 1", 1.0)
-    in_switch_efficiency: float | None = stated(
-        "share of the bandwidth at which its [switches sum](clusters.md#algorithms-of-collectives); "
-        "null: they do not",
-        None,
+    nics_per_node: int | None = field(
+        default=None, metadata=stated("NICs that the NPUs of a node share, instead of `bandwidth_gbps`")
+    )
+    nic_gbit_per_s: float | None = field(
+        default=None, metadata=stated("10⁹ bits per second and direction of a NIC")
+    )
+    oversubscription: float = field(default=1.0, metadata=stated("divides the bandwidth, at least 1"))
+    in_switch_efficiency: float | None = field(
+        default=None,
+        metadata=stated(
+            "share of the bandwidth at which its [switches sum](clusters.md#algorithms-of-collectives); "
+            "null: they do not"
+        ),
     )
 
     def __post_init__(self) -> None:

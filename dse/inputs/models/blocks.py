@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, did_you_mean
 from dse.base.settings.schemas import stated
@@ -35,19 +35,33 @@ class MixtureOfExperts:
             token may use too few.
     """
 
-    count: int = stated("routed experts of a layer; null here and in the next two keys: no experts")
-    top_k: int = stated("experts that the router chooses for a token")
-    d_ff: int = stated("feed-forward width of one expert")
-    shared: int = stated("experts that see every token; null: 0", 0)
-    shared_d_ff: int | None = stated("width of the shared experts together; null: `shared` × `d_ff`", None)
-    dense_layers: int = stated("first layers, which have a dense feed-forward of `model.d_ff`; null: 0", 0)
-    capacity_factor: float | None = stated(
-        "tokens that an expert takes at most, over the mean; null: dropless", None
+    count: int = field(
+        metadata=stated("routed experts of a layer; null here and in the next two keys: no experts")
     )
-    imbalance: float = stated("tokens of the busiest NPU over the mean, at least 1; null: 1", 1.0)
-    every: int = stated("only every so many layers have experts; null: 1, every layer", 1)
-    groups: int | None = stated("equal groups of experts; null: any experts can go together", None)
-    top_groups: int | None = stated("groups that the experts of a token may come from", None)
+    top_k: int = field(metadata=stated("experts that the router chooses for a token"))
+    d_ff: int = field(metadata=stated("feed-forward width of one expert"))
+    shared: int = field(default=0, metadata=stated("experts that see every token; null: 0"))
+    shared_d_ff: int | None = field(
+        default=None, metadata=stated("width of the shared experts together; null: `shared` × `d_ff`")
+    )
+    dense_layers: int = field(
+        default=0, metadata=stated("first layers, which have a dense feed-forward of `model.d_ff`; null: 0")
+    )
+    capacity_factor: float | None = field(
+        default=None, metadata=stated("tokens that an expert takes at most, over the mean; null: dropless")
+    )
+    imbalance: float = field(
+        default=1.0, metadata=stated("tokens of the busiest NPU over the mean, at least 1; null: 1")
+    )
+    every: int = field(
+        default=1, metadata=stated("only every so many layers have experts; null: 1, every layer")
+    )
+    groups: int | None = field(
+        default=None, metadata=stated("equal groups of experts; null: any experts can go together")
+    )
+    top_groups: int | None = field(
+        default=None, metadata=stated("groups that the experts of a token may come from")
+    )
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -117,13 +131,15 @@ class LatentAttention:
         InputError: a rank or width is not an integer from 1 to 2^63 - 1.
     """
 
-    key_value_rank: int = stated(
-        "width of the vector that keys and values are made of; null: attention is not latent"
+    key_value_rank: int = field(
+        metadata=stated("width of the vector that keys and values are made of; null: attention is not latent")
     )
-    query_rank: int | None = stated("the same of queries; null: queries have no low rank")
-    nope_dim: int = stated("width of a head of queries and keys without rotary positions")
-    rope_dim: int = stated("width of its part with rotary positions, which heads of keys share")
-    value_dim: int = stated("width of a head of values")
+    query_rank: int | None = field(metadata=stated("the same of queries; null: queries have no low rank"))
+    nope_dim: int = field(metadata=stated("width of a head of queries and keys without rotary positions"))
+    rope_dim: int = field(
+        metadata=stated("width of its part with rotary positions, which heads of keys share")
+    )
+    value_dim: int = field(metadata=stated("width of a head of values"))
 
     def __post_init__(self) -> None:
         """Check every width."""
@@ -148,9 +164,10 @@ class LowRankAdapters:
         InputError: `rank` is not an integer from 1; a target is unknown, or named twice.
     """
 
-    rank: int = stated("rank of the adapters; null: all weights are trained")
-    targets: str = stated(
-        "products with adapters, joined by +; null: qkv+output+feed_forward", "+".join(TARGETS)
+    rank: int = field(metadata=stated("rank of the adapters; null: all weights are trained"))
+    targets: str = field(
+        default="+".join(TARGETS),
+        metadata=stated("products with adapters, joined by +; null: qkv+output+feed_forward"),
     )
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dse.base.errors import InputError, did_you_mean
@@ -21,25 +21,49 @@ class Repairs:
         InputError: a value that is not allowed.
     """
 
-    bytes_per_element: int | None = stated(
-        "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says", None
+    bytes_per_element: int | None = field(
+        default=None,
+        metadata=stated(
+            "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says"
+        ),
     )
-    multiply_add_as_two: bool | None = stated("a multiply-add is two operations", None)
-    block_shapes: bool | None = stated("grouped queries and the gate of the feed-forward", None)
-    output_projection: bool | None = stated("attention ends with an output projection", None)
-    nonlinear_operators: bool | None = stated("softmax, activation function and dropout", None)
-    loss: bool | None = stated("the loss turns logits into their gradient", None)
-    embedding_lookup: bool | None = stated("the input embedding reads rows instead of multiplying", None)
-    no_input_gradient: bool | None = stated("no gradient of the network's input", None)
-    optimizer_state: bool | None = stated("Adam in mixed precision: 12 more bytes per weight", None)
-    consistent_sharding: bool | None = stated("weights that FSDP shards are gathered over dp and sp", None)
-    just_in_time_gathers: bool | None = stated("FSDP gathers weights a block ahead", None)
-    shared_gathers: bool | None = stated("q, k, v gather their input once", None)
-    contiguous_stages: bool | None = stated(
-        "neighbouring layers share a stage, micro-batches in the order 1F1B", None
+    multiply_add_as_two: bool | None = field(
+        default=None, metadata=stated("a multiply-add is two operations")
     )
-    recompute: str | None = stated(
-        "what `activation_recompute` computes again: `stage`, `selective` or `full`", None, is_choice=True
+    block_shapes: bool | None = field(
+        default=None, metadata=stated("grouped queries and the gate of the feed-forward")
+    )
+    output_projection: bool | None = field(
+        default=None, metadata=stated("attention ends with an output projection")
+    )
+    nonlinear_operators: bool | None = field(
+        default=None, metadata=stated("softmax, activation function and dropout")
+    )
+    loss: bool | None = field(default=None, metadata=stated("the loss turns logits into their gradient"))
+    embedding_lookup: bool | None = field(
+        default=None, metadata=stated("the input embedding reads rows instead of multiplying")
+    )
+    no_input_gradient: bool | None = field(
+        default=None, metadata=stated("no gradient of the network's input")
+    )
+    optimizer_state: bool | None = field(
+        default=None, metadata=stated("Adam in mixed precision: 12 more bytes per weight")
+    )
+    consistent_sharding: bool | None = field(
+        default=None, metadata=stated("weights that FSDP shards are gathered over dp and sp")
+    )
+    just_in_time_gathers: bool | None = field(
+        default=None, metadata=stated("FSDP gathers weights a block ahead")
+    )
+    shared_gathers: bool | None = field(default=None, metadata=stated("q, k, v gather their input once"))
+    contiguous_stages: bool | None = field(
+        default=None, metadata=stated("neighbouring layers share a stage, micro-batches in the order 1F1B")
+    )
+    recompute: str | None = field(
+        default=None,
+        metadata=stated(
+            "what `activation_recompute` computes again: `stage`, `selective` or `full`", is_choice=True
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dse.base.errors import InputError
 from dse.base.settings.schemas import stated
@@ -20,9 +20,13 @@ class AttentionWindows:
         InputError: a size is not an integer from 1, `full_every` not one from 2; `chunked` is no switch.
     """
 
-    size: int = stated("tokens that a token sees, itself included; null: no windows")
-    full_every: int | None = stated("every so many layers see all tokens; null: none does", None)
-    chunked: bool = stated("windows are chunks that no token looks across; null: false", False)
+    size: int = field(metadata=stated("tokens that a token sees, itself included; null: no windows"))
+    full_every: int | None = field(
+        default=None, metadata=stated("every so many layers see all tokens; null: none does")
+    )
+    chunked: bool = field(
+        default=False, metadata=stated("windows are chunks that no token looks across; null: false")
+    )
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -63,9 +67,9 @@ class SparseAttention:
         InputError: a value is not an integer from 1 to 2^63 - 1.
     """
 
-    heads: int = stated("heads of the indexer; null in all keys: no indexer")
-    head_dim: int = stated("width of a head of the indexer")
-    top_k: int = stated("keys that a token attends to")
+    heads: int = field(metadata=stated("heads of the indexer; null in all keys: no indexer"))
+    head_dim: int = field(metadata=stated("width of a head of the indexer"))
+    top_k: int = field(metadata=stated("keys that a token attends to"))
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -84,11 +88,15 @@ class StateSpace:
         InputError: a value is not an integer from 1; `groups` do not divide `heads`.
     """
 
-    heads: int = stated("heads of a mixer; null here and in the next two keys: no such layers")
-    head_dim: int = stated("width of a head")
-    state: int = stated("width of a head's state")
-    groups: int = stated("groups of heads that share what writes and reads states; null: 1", 1)
-    conv: int = stated("tokens of the convolution; null: 4", 4)
+    heads: int = field(
+        metadata=stated("heads of a mixer; null here and in the next two keys: no such layers")
+    )
+    head_dim: int = field(metadata=stated("width of a head"))
+    state: int = field(metadata=stated("width of a head's state"))
+    groups: int = field(
+        default=1, metadata=stated("groups of heads that share what writes and reads states; null: 1")
+    )
+    conv: int = field(default=4, metadata=stated("tokens of the convolution; null: 4"))
 
     def __post_init__(self) -> None:
         """Check every value."""

@@ -43,53 +43,82 @@ class ModelSpec:
             not printable; fields contradict each other, such as latent attention with `head_dim`.
     """
 
-    name: str = stated("text, part of the names of studies")
-    input_dim: int = stated("width of the input embedding (the vocabulary)")
-    output_dim: int = stated("width of the output embedding")
-    d_model: int = stated("hidden width")
-    d_ff: int = stated("feed-forward width")
-    num_heads: int = stated("heads of queries")
-    seq_len: int = stated("tokens of a sequence")
-    batch_size: int = stated("sequences of the global batch")
-    num_layers: int = stated("layers, at least 2")
-    num_kv_heads: int | None = stated(
-        "heads of keys and values; null: `num_heads`. Shown by the repair `block_shapes` only", None
+    name: str = field(metadata=stated("text, part of the names of studies"))
+    input_dim: int = field(metadata=stated("width of the input embedding (the vocabulary)"))
+    output_dim: int = field(metadata=stated("width of the output embedding"))
+    d_model: int = field(metadata=stated("hidden width"))
+    d_ff: int = field(metadata=stated("feed-forward width"))
+    num_heads: int = field(metadata=stated("heads of queries"))
+    seq_len: int = field(metadata=stated("tokens of a sequence"))
+    batch_size: int = field(metadata=stated("sequences of the global batch"))
+    num_layers: int = field(metadata=stated("layers, at least 2"))
+    num_kv_heads: int | None = field(
+        default=None,
+        metadata=stated(
+            "heads of keys and values; null: `num_heads`. Shown by the repair `block_shapes` only"
+        ),
     )
-    gated_mlp: bool = stated(
-        "the feed-forward has a third matrix, a gate. Shown by the repair `block_shapes` only", False
+    gated_mlp: bool = field(
+        default=False,
+        metadata=stated(
+            "the feed-forward has a third matrix, a gate. Shown by the repair `block_shapes` only"
+        ),
     )
-    micro_batches: int | None = stated(
-        "micro-batches of a step; null: 1, or up to 4 a stage under `realistic`", None, is_choice=True
+    micro_batches: int | None = field(
+        default=None,
+        metadata=stated(
+            "micro-batches of a step; null: 1, or up to 4 a stage under `realistic`", is_choice=True
+        ),
     )
-    fidelity: str = stated(
-        "`stage` models what STAGE models, `realistic` repairs its limits, see "
-        "[workload.md](workload.md#fidelity)",
-        "stage",
+    fidelity: str = field(
+        default="stage",
+        metadata=stated(
+            "`stage` models what STAGE models, `realistic` repairs its limits, see "
+            "[workload.md](workload.md#fidelity)"
+        ),
     )
     repairs: Repairs = field(default_factory=Repairs)
-    head_dim: int | None = stated(
-        "width of a head; null: `d_model` / `num_heads`. This and all below: [models.md](models.md#fields)",
-        None,
+    head_dim: int | None = field(
+        default=None,
+        metadata=stated(
+            "width of a head; null: `d_model` / `num_heads`. This and all below: "
+            "[models.md](models.md#fields)"
+        ),
     )
     experts: MixtureOfExperts | None = None
     latent_attention: LatentAttention | None = None
-    tied_embeddings: bool = stated("the output embedding is that of the input", False)
-    biases: bool = stated("matrices of layers have biases, and norms too (LayerNorm)", False)
-    qkv_biases: bool = stated("queries, keys and values have biases, and nothing else has", False)
-    query_key_norms: bool = stated("heads of queries and keys are normalised", False)
-    learned_positions: int = stated("rows of a learned position embedding; 0: none", 0)
-    dropout: bool = stated("dropout after the softmax and after both blocks", False)
-    prediction_layers: int = stated("layers that predict further tokens (multi-token prediction)", 0)
+    tied_embeddings: bool = field(default=False, metadata=stated("the output embedding is that of the input"))
+    biases: bool = field(
+        default=False, metadata=stated("matrices of layers have biases, and norms too (LayerNorm)")
+    )
+    qkv_biases: bool = field(
+        default=False, metadata=stated("queries, keys and values have biases, and nothing else has")
+    )
+    query_key_norms: bool = field(default=False, metadata=stated("heads of queries and keys are normalised"))
+    learned_positions: int = field(
+        default=0, metadata=stated("rows of a learned position embedding; 0: none")
+    )
+    dropout: bool = field(default=False, metadata=stated("dropout after the softmax and after both blocks"))
+    prediction_layers: int = field(
+        default=0, metadata=stated("layers that predict further tokens (multi-token prediction)")
+    )
     windows: AttentionWindows | None = None
-    attention_sinks: bool = stated("each head has a learned logit that takes part in its softmax", False)
+    attention_sinks: bool = field(
+        default=False, metadata=stated("each head has a learned logit that takes part in its softmax")
+    )
     sparse_attention: SparseAttention | None = None
     state_space: StateSpace | None = None
-    layer_pattern: str | None = stated(
-        "a letter a layer, which has one block: M state-space, * attention, - feed-forward, E experts", None
+    layer_pattern: str | None = field(
+        default=None,
+        metadata=stated(
+            "a letter a layer, which has one block: M state-space, * attention, - feed-forward, E experts"
+        ),
     )
-    rms_norm: bool = stated("norms have no biases although matrices have", False)
+    rms_norm: bool = field(default=False, metadata=stated("norms have no biases although matrices have"))
     lora: LowRankAdapters | None = None
-    post_norms: bool = stated("a norm follows each block, too, before its residual", False)
+    post_norms: bool = field(
+        default=False, metadata=stated("a norm follows each block, too, before its residual")
+    )
 
     def __post_init__(self) -> None:
         """Check every dimension."""

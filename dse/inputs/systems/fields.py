@@ -31,29 +31,40 @@ class Dimension:
     links have their own bandwidths, and optionally a CSV `routes` of static routes.
     """
 
-    topology: str = stated(
-        "Ring, FullyConnected, Switch; Mesh2D, Torus2D, Torus3D, Hypercube, FatTree, "
-        "Dragonfly, Graph: see [networks.md](networks.md)",
-        astrasim="`topology` (n); ASTRA-sim has the first three",
+    topology: str = field(
+        metadata=stated(
+            "Ring, FullyConnected, Switch; Mesh2D, Torus2D, Torus3D, Hypercube, FatTree, "
+            "Dragonfly, Graph: see [networks.md](networks.md)",
+            astrasim="`topology` (n); ASTRA-sim has the first three",
+        )
     )
-    npus: int = stated(
-        "at least 2; the first dimension varies fastest in rank numbers", astrasim="`npus_count` (n)"
+    npus: int = field(
+        metadata=stated(
+            "at least 2; the first dimension varies fastest in rank numbers", astrasim="`npus_count` (n)"
+        )
     )
-    bandwidth_gbps: float = stated("2³⁰ bytes per 10⁹ ns and link, above 0", astrasim="`bandwidth` (n)")
-    latency_ns: float = stated("ns per hop, may be fractional", astrasim="`latency` (n)")
-    shape: tuple[int, ...] = stated(
-        "extents of a mesh or torus, parameters of a FatTree or Dragonfly; empty for others",
-        (),
-        astrasim="`shape` (n), ours",
+    bandwidth_gbps: float = field(
+        metadata=stated("2³⁰ bytes per 10⁹ ns and link, above 0", astrasim="`bandwidth` (n)")
     )
-    routing: str = stated(
-        "FatTree: deterministic, ecmp; empty for others", "", astrasim="`routing` (n), ours"
+    latency_ns: float = field(metadata=stated("ns per hop, may be fractional", astrasim="`latency` (n)"))
+    shape: tuple[int, ...] = field(
+        default=(),
+        metadata=stated(
+            "extents of a mesh or torus, parameters of a FatTree or Dragonfly; empty for others",
+            astrasim="`shape` (n), ours",
+        ),
     )
-    file: str | None = stated(
-        "Graph: a CSV file of links; null for others", None, astrasim="`file` (n), ours"
+    routing: str = field(
+        default="",
+        metadata=stated("FatTree: deterministic, ecmp; empty for others", astrasim="`routing` (n), ours"),
     )
-    routes: str | None = stated(
-        "Graph: a CSV file of static routes, or null", None, astrasim="`routes` (n), ours"
+    file: str | None = field(
+        default=None,
+        metadata=stated("Graph: a CSV file of links; null for others", astrasim="`file` (n), ours"),
+    )
+    routes: str | None = field(
+        default=None,
+        metadata=stated("Graph: a CSV file of static routes, or null", astrasim="`routes` (n), ours"),
     )
 
 
@@ -65,34 +76,43 @@ class LinkFault:
     route; later ones go round a removed link.
     """
 
-    source: int = stated(
-        "device at which the link begins; needs congestion_aware, see [networks.md](networks.md#faults)"
+    source: int = field(
+        metadata=stated(
+            "device at which the link begins; needs congestion_aware, see [networks.md](networks.md#faults)"
+        )
     )
-    destination: int = stated("device at which it ends")
-    removed: bool = stated("the link is gone", False)
-    bandwidth_factor: float = stated("multiplies the link's; several faults of a link multiply", 1.0)
-    latency_factor: float = stated("multiplies the link's", 1.0)
-    at_ns: int = stated("ns, from this tick on", 0)
+    destination: int = field(metadata=stated("device at which it ends"))
+    removed: bool = field(default=False, metadata=stated("the link is gone"))
+    bandwidth_factor: float = field(
+        default=1.0, metadata=stated("multiplies the link's; several faults of a link multiply")
+    )
+    latency_factor: float = field(default=1.0, metadata=stated("multiplies the link's"))
+    at_ns: int = field(default=0, metadata=stated("ns, from this tick on"))
 
 
 @dataclass(frozen=True)
 class NpuType:
     """NPUs that are alike: `npus` of them, one after the other; types are dealt out from NPU 0 on."""
 
-    name: str = stated("text; a type of NPUs, see [mixed_systems.md](mixed_systems.md)")
-    npus: int = stated("count; types are dealt out in their order, from NPU 0 on")
-    peak_tflops: float = stated("10¹² operations per second of one NPU")
-    memory_bandwidth_gbps: float = stated("10⁹ bytes per second of one NPU")
-    memory_bytes: int = stated("bytes of one NPU; points that need more are infeasible", DEFAULT_MEMORY_BYTES)
+    name: str = field(metadata=stated("text; a type of NPUs, see [mixed_systems.md](mixed_systems.md)"))
+    npus: int = field(metadata=stated("count; types are dealt out in their order, from NPU 0 on"))
+    peak_tflops: float = field(metadata=stated("10¹² operations per second of one NPU"))
+    memory_bandwidth_gbps: float = field(metadata=stated("10⁹ bytes per second of one NPU"))
+    memory_bytes: int = field(
+        default=DEFAULT_MEMORY_BYTES,
+        metadata=stated("bytes of one NPU; points that need more are infeasible"),
+    )
 
 
 @dataclass(frozen=True)
 class Derating:
     """A straggler: factors on the peak performance and the memory bandwidth of one NPU's compute nodes."""
 
-    npu: int = stated("an NPU that is slower than the others, see [networks.md](networks.md#slow-npus)")
-    compute_factor: float = stated("multiplies its peak performance", 1.0)
-    memory_factor: float = stated("multiplies its memory bandwidth", 1.0)
+    npu: int = field(
+        metadata=stated("an NPU that is slower than the others, see [networks.md](networks.md#slow-npus)")
+    )
+    compute_factor: float = field(default=1.0, metadata=stated("multiplies its peak performance"))
+    memory_factor: float = field(default=1.0, metadata=stated("multiplies its memory bandwidth"))
 
 
 @dataclass(frozen=True)
@@ -106,20 +126,22 @@ class CollectiveAlgorithms:
     oneSynthesized), and of every communicator group that is a list; `synthesized:beam` names who makes it.
     """
 
-    all_reduce: tuple[str, ...] = stated(
-        "an algorithm a dimension; fewer: only the first dimensions take part",
-        (),
-        in_files=True,
-        astrasim="`all-reduce-implementation`",
+    all_reduce: tuple[str, ...] = field(
+        default=(),
+        metadata=stated(
+            "an algorithm a dimension; fewer: only the first dimensions take part",
+            in_files=True,
+            astrasim="`all-reduce-implementation`",
+        ),
     )
-    all_gather: tuple[str, ...] = stated(
-        "the same", (), in_files=True, astrasim="`all-gather-implementation`"
+    all_gather: tuple[str, ...] = field(
+        default=(), metadata=stated("the same", in_files=True, astrasim="`all-gather-implementation`")
     )
-    reduce_scatter: tuple[str, ...] = stated(
-        "the same", (), in_files=True, astrasim="`reduce-scatter-implementation`"
+    reduce_scatter: tuple[str, ...] = field(
+        default=(), metadata=stated("the same", in_files=True, astrasim="`reduce-scatter-implementation`")
     )
-    all_to_all: tuple[str, ...] = stated(
-        "the same", (), in_files=True, astrasim="`all-to-all-implementation`"
+    all_to_all: tuple[str, ...] = field(
+        default=(), metadata=stated("the same", in_files=True, astrasim="`all-to-all-implementation`")
     )
 
 
@@ -144,17 +166,26 @@ class RemoteMemory:
     this and survive a round trip.
     """
 
-    memory_type: str = stated(
-        "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL",
-        "NO_MEMORY_EXPANSION",
-        in_files=True,
-        astrasim="`memory-type` (r)",
+    memory_type: str = field(
+        default="NO_MEMORY_EXPANSION",
+        metadata=stated(
+            "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL",
+            in_files=True,
+            astrasim="`memory-type` (r)",
+        ),
     )
-    latency_ns: int = stated("ns", 0, in_files=True, astrasim="`remote-mem-latency` (r)")
-    bandwidth_bytes_per_ns: int = stated("bytes per ns", 0, in_files=True, astrasim="`remote-mem-bw` (r)")
-    num_nodes: int | None = stated("count or null; no effect", None, in_files=True, astrasim="`num-nodes`")
-    num_npus_per_node: int | None = stated(
-        "count or null; no effect", None, in_files=True, astrasim="`num-npus-per-node` (r)"
+    latency_ns: int = field(
+        default=0, metadata=stated("ns", in_files=True, astrasim="`remote-mem-latency` (r)")
+    )
+    bandwidth_bytes_per_ns: int = field(
+        default=0, metadata=stated("bytes per ns", in_files=True, astrasim="`remote-mem-bw` (r)")
+    )
+    num_nodes: int | None = field(
+        default=None, metadata=stated("count or null; no effect", in_files=True, astrasim="`num-nodes`")
+    )
+    num_npus_per_node: int | None = field(
+        default=None,
+        metadata=stated("count or null; no effect", in_files=True, astrasim="`num-npus-per-node` (r)"),
     )
 
 
@@ -162,84 +193,106 @@ class RemoteMemory:
 class SystemFields:
     """The fields of a system. `SystemSpec` says what each field means."""
 
-    name: str = stated("text, part of the names of studies")
-    network: tuple[Dimension, ...] = stated("its dimensions, the first varies fastest")
-    collectives: CollectiveAlgorithms = stated("algorithms by collective")
-    peak_tflops: float = stated("10¹² operations per second", astrasim="`peak-perf`")
-    memory_bandwidth_gbps: float = stated("10⁹ bytes per second", astrasim="`local-mem-bw`")
-    network_model: str = stated(
-        "congestion_unaware, congestion_aware",
-        "congestion_unaware",
-        in_files=True,
-        astrasim="choice of program",
+    name: str = field(metadata=stated("text, part of the names of studies"))
+    network: tuple[Dimension, ...] = field(metadata=stated("its dimensions, the first varies fastest"))
+    collectives: CollectiveAlgorithms = field(metadata=stated("algorithms by collective"))
+    peak_tflops: float = field(metadata=stated("10¹² operations per second", astrasim="`peak-perf`"))
+    memory_bandwidth_gbps: float = field(metadata=stated("10⁹ bytes per second", astrasim="`local-mem-bw`"))
+    network_model: str = field(
+        default="congestion_unaware",
+        metadata=stated("congestion_unaware, congestion_aware", in_files=True, astrasim="choice of program"),
     )
-    scheduling_policy: str = stated(
-        "LIFO, FIFO, EXPLICIT; changes no result", "LIFO", in_files=True, astrasim="`scheduling-policy`"
+    scheduling_policy: str = field(
+        default="LIFO",
+        metadata=stated(
+            "LIFO, FIFO, EXPLICIT; changes no result", in_files=True, astrasim="`scheduling-policy`"
+        ),
     )
-    endpoint_delay_ns: int = stated("ns per packet", 10, in_files=True, astrasim="`endpoint-delay`")
-    active_chunks_per_dimension: int = stated(
-        "count", 4, in_files=True, astrasim="`active-chunks-per-dimension`"
+    endpoint_delay_ns: int = field(
+        default=10, metadata=stated("ns per packet", in_files=True, astrasim="`endpoint-delay`")
     )
-    preferred_dataset_splits: int = stated("count", 10, in_files=True, astrasim="`preferred-dataset-splits`")
-    collective_optimization: str = stated(
-        "baseline, localBWAware", "localBWAware", in_files=True, astrasim="`collective-optimization`"
+    active_chunks_per_dimension: int = field(
+        default=4, metadata=stated("count", in_files=True, astrasim="`active-chunks-per-dimension`")
     )
-    roofline_enabled: bool = stated("true, false", True, in_files=True, astrasim="`roofline-enabled`")
-    track_local_memory: bool = stated(
-        "true, false; without it there are no peak memories",
-        True,
-        in_files=True,
-        astrasim="`track-local-mem`",
+    preferred_dataset_splits: int = field(
+        default=10, metadata=stated("count", in_files=True, astrasim="`preferred-dataset-splits`")
     )
-    replay_only: bool = stated("true, false", False, in_files=True, astrasim="`replay-only`")
-    trace_enabled: bool = stated(
-        "true, false; ASTRA-sim prints the peak memory only with it",
-        True,
-        in_files=True,
-        astrasim="`trace-enabled`",
+    collective_optimization: str = field(
+        default="localBWAware",
+        metadata=stated("baseline, localBWAware", in_files=True, astrasim="`collective-optimization`"),
     )
-    local_memory_trace_filename: str = stated(
-        "text; used by ASTRA-sim only",
-        "local_mem_trace",
-        in_files=True,
-        astrasim="`local-mem-trace-filename`",
+    roofline_enabled: bool = field(
+        default=True, metadata=stated("true, false", in_files=True, astrasim="`roofline-enabled`")
     )
-    model_shared_bus: bool = stated(
-        "false; true is refused", False, in_files=True, astrasim="`model-shared-bus`"
+    track_local_memory: bool = field(
+        default=True,
+        metadata=stated(
+            "true, false; without it there are no peak memories", in_files=True, astrasim="`track-local-mem`"
+        ),
     )
-    queues_per_dimension: int = stated("count", 1, in_files=True, astrasim="`--num-queues-per-dim` (o)")
-    rendezvous_protocol: bool = stated(
-        "true, false", False, in_files=True, astrasim="`--rendezvous-protocol` (o)"
+    replay_only: bool = field(
+        default=False, metadata=stated("true, false", in_files=True, astrasim="`replay-only`")
     )
-    injection_scale: float = stated(
-        "factor of `endpoint_delay_ns`, result truncated",
-        1.0,
-        in_files=True,
-        astrasim="`--injection-scale` (o)",
+    trace_enabled: bool = field(
+        default=True,
+        metadata=stated(
+            "true, false; ASTRA-sim prints the peak memory only with it",
+            in_files=True,
+            astrasim="`trace-enabled`",
+        ),
+    )
+    local_memory_trace_filename: str = field(
+        default="local_mem_trace",
+        metadata=stated("text; used by ASTRA-sim only", in_files=True, astrasim="`local-mem-trace-filename`"),
+    )
+    model_shared_bus: bool = field(
+        default=False, metadata=stated("false; true is refused", in_files=True, astrasim="`model-shared-bus`")
+    )
+    queues_per_dimension: int = field(
+        default=1, metadata=stated("count", in_files=True, astrasim="`--num-queues-per-dim` (o)")
+    )
+    rendezvous_protocol: bool = field(
+        default=False, metadata=stated("true, false", in_files=True, astrasim="`--rendezvous-protocol` (o)")
+    )
+    injection_scale: float = field(
+        default=1.0,
+        metadata=stated(
+            "factor of `endpoint_delay_ns`, result truncated",
+            in_files=True,
+            astrasim="`--injection-scale` (o)",
+        ),
     )
     remote_memory: RemoteMemory = RemoteMemory()
-    faults: tuple[LinkFault, ...] = stated("broken and slow links", ())
-    deratings: tuple[Derating, ...] = stated("slow NPUs", ())
-    issue_order: str | None = stated(
-        "`reference`, `safe`; null: `safe` under `model.fidelity=realistic`, else `reference`, see "
-        "[simulator.md](simulator.md#issue-order)",
-        None,
+    faults: tuple[LinkFault, ...] = field(default=(), metadata=stated("broken and slow links"))
+    deratings: tuple[Derating, ...] = field(default=(), metadata=stated("slow NPUs"))
+    issue_order: str | None = field(
+        default=None,
+        metadata=stated(
+            "`reference`, `safe`; null: `safe` under `model.fidelity=realistic`, else `reference`, see "
+            "[simulator.md](simulator.md#issue-order)"
+        ),
     )
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
-    npu_types: tuple[NpuType, ...] = stated("types of NPUs, dealt out from NPU 0 on", ())
-    accelerator: Accelerator | None = stated(
-        "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, see "
-        "[clusters.md](clusters.md)",
-        None,
+    npu_types: tuple[NpuType, ...] = field(
+        default=(), metadata=stated("types of NPUs, dealt out from NPU 0 on")
     )
-    nodes: int | None = stated("number of nodes of a cluster", None)
-    npus_per_node: int | None = stated("accelerators of a node of a cluster", None)
-    tiers: tuple[TierSpec, ...] = stated("tiers of a cluster, from the inside", ())
+    accelerator: Accelerator | None = field(
+        default=None,
+        metadata=stated(
+            "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, "
+            "see [clusters.md](clusters.md)"
+        ),
+    )
+    nodes: int | None = field(default=None, metadata=stated("number of nodes of a cluster"))
+    npus_per_node: int | None = field(default=None, metadata=stated("accelerators of a node of a cluster"))
+    tiers: tuple[TierSpec, ...] = field(default=(), metadata=stated("tiers of a cluster, from the inside"))
     group_algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
     custom_collectives: CustomCollectives | None = None
-    switch_copies: bool = stated("false: no switch copies in [synthesised](synthesis.md) collectives", True)
-    switch_adds: bool = stated("false: no switch adds", True)
+    switch_copies: bool = field(
+        default=True, metadata=stated("false: no switch copies in [synthesised](synthesis.md) collectives")
+    )
+    switch_adds: bool = field(default=True, metadata=stated("false: no switch adds"))
 
     @property
     def npus(self) -> int:
