@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dse.inputs.systems import SystemSpec
 from dse.studies.config import Config
+from dse.studies.space.axes import variants
 
 _SHOWN_DEGREES = 6
+_SIZES = ("system.nodes", "system.npus_per_node")
 
 
 def missing_degrees(config: Config, arguments: Sequence[str]) -> list[str]:
@@ -50,7 +53,7 @@ def undivided_batches(config: Config) -> list[str]:
         return []
     notes = []
     for model in config.models:
-        for system in config.systems:
+        for system in _sized(config):
             batch, npus = model.batch_size, system.npus
             factor = npus
             while (common := math.gcd(factor, batch)) > 1:
@@ -63,6 +66,14 @@ def undivided_batches(config: Config) -> list[str]:
                 f"most {math.gcd(npus, batch)}: model.batch_size={' or '.join(others)} also allows {npus}"
             )
     return list(dict.fromkeys(notes))
+
+
+def _sized(config: Config) -> list[SystemSpec]:
+    """The systems of a sweep, with the numbers of NPUs that axes give them."""
+    axes = [axis for axis in config.space.axes if axis[0].startswith("system.")]
+    if not any(key in _SIZES for key, _ in axes):
+        return list(config.systems)
+    return [found for each in config.systems for _, found in variants(config.models[0], each, axes)]
 
 
 def cuts(points: int, *, impossible: int, fractional: int) -> list[str]:

@@ -32,6 +32,14 @@ CLUSTER = ("system=dgx_h100", "model=llama3_8b")
         (("system.nodes=6", "model.batch_size=512", "space.dp=[16]"), []),
         (("system.nodes=6", "space.axes={model.batch_size:[512,528]}"), []),
         (("system.nodes=6", "model.batch_size=512", "model.fidelity=stage"), []),
+        (("system.nodes=6", "model.batch_size=512", "space.axes={system.nodes:[1,2]}"), []),
+        (
+            ("model.batch_size=512", "space.axes={system.nodes:[1,6],system.tiers.0.latency_us:[1,2]}"),
+            [
+                "a batch of 512 is no multiple of 3, a factor of the 48 NPUs, so dp is at most 16: "
+                "model.batch_size=480 or 528 also allows 48"
+            ],
+        ),
     ],
 )
 def test_a_factor_of_the_npus_that_the_batch_lacks_is_named(
