@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.base.errors import InputError
 from dse.base.expressions import Expression
 from dse.base.lazy import NDArray, np
 from dse.inputs.models import ModelSpec
@@ -181,8 +182,27 @@ def _holding(expression: Expression, strategies: Strategies, values: dict[str, A
     held = []
     for place in firsts.tolist():
         values.update({name: strategies.value(field, place) for name, field in fields.items()})
-        held.append(expression.holds(values))
+        try:
+            held.append(expression.holds(values))
+        except InputError as problem:
+            raise _said_of_zero(expression, fields, values) or problem from None
     return np.array(held, bool)[kinds]
+
+
+def _said_of_zero(
+    expression: Expression, fields: Mapping[str, str], values: Mapping[str, Any]
+) -> InputError | None:
+    """Return the error of an axis whose 0 stands for another input; None where 1 would not help."""
+    zeros = [name for name in fields if type(values[name]) is int and values[name] == 0]
+    try:
+        expression.holds({**values, **dict.fromkeys(zeros, 1)})
+    except InputError:
+        return None
+    key = f"space.{fields[zeros[0]]}"
+    return InputError(
+        f"{key} has the value 0, with which {expression.key} '{expression.text}' cannot be evaluated; "
+        f"list values from 1, such as {key}=[1,2]"
+    )
 
 
 def _readers(expressions: Sequence[Expression]) -> dict[str, Reader]:

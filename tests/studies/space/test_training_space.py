@@ -111,6 +111,16 @@ def test_wrong_values_are_named(override: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_zero_by_which_a_constraint_divides_is_named_with_its_axis() -> None:
+    with pytest.raises(InputError) as caught:
+        strategies("space.micro_batch=[0,1]")
+    assert str(caught.value) == (
+        "space.micro_batch has the value 0, with which space.constraints.4 "
+        "'batch_size % (dp * micro_batch) == 0' cannot be evaluated; list values from 1, such as "
+        "space.micro_batch=[1,2]"
+    )
+
+
 def test_axes_over_younger_fields_of_strategies_replace_their_lists() -> None:
     found = strategies("space.axes={strategy.precision:[bf16,fp8]}", "space.micro_batch=[1]")
     assert {plan.precision for plan in found} == {"bf16", "fp8"}
