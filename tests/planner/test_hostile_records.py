@@ -73,9 +73,10 @@ def test_a_long_way_is_cut_in_the_message() -> None:
     [
         ("between_gbps", [], "steps.between_gbps: has 0 numbers; 1 pairs of types need 1"),
         ("between_gbps", [-1.0], "steps.between_gbps[0]"),
+        ("is_uniform", "false", "'false' is neither true nor false"),
     ],
 )
-def test_rates_between_types_are_those_of_all_pairs(
+def test_inputs_of_steps_that_cannot_be_are_refused(
     plan: dict[str, Any], tmp_path: Path, key: str, value: Any, said: str
 ) -> None:
     changed = copy.deepcopy(plan)

@@ -196,7 +196,13 @@ def _integer(value: Any) -> int:
     return value
 
 
-_SCALARS: Mapping[Any, Callable[[Any], Any]] = {int: _integer, float: _number, str: str, bool: bool}
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"'{excerpt(value)}' is neither true nor false")
+    return value
+
+
+_SCALARS: Mapping[Any, Callable[[Any], Any]] = {int: _integer, float: _number, str: str, bool: _switch}
 
 
 def _said(error: Exception) -> str:
