@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+from dse.base.errors import InputError
+from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
 from dse.studies.config import Config
 from dse.studies.space.axes import variants
@@ -60,12 +63,24 @@ def undivided_batches(config: Config) -> list[str]:
                 factor //= common
             if factor == 1 or system.cluster is None or model.fidelity != "realistic":
                 continue
-            others = [str(each) for each in (batch // npus * npus, (batch // npus + 1) * npus) if each]
-            notes.append(
-                f"a batch of {batch} is no multiple of {factor}, a factor of the {npus} NPUs, so dp is at "
-                f"most {math.gcd(npus, batch)}: model.batch_size={' or '.join(others)} also allows {npus}"
-            )
+            near = (batch // npus * npus, (batch // npus + 1) * npus)
+            others = [str(each) for each in near if each and _allows(config, model, each, system)]
+            if others:
+                notes.append(
+                    f"a batch of {batch} is no multiple of {factor}, a factor of the {npus} NPUs, so dp is "
+                    f"at most {math.gcd(npus, batch)}: model.batch_size={' or '.join(others)} also allows "
+                    f"{npus}"
+                )
     return list(dict.fromkeys(notes))
+
+
+def _allows(config: Config, model: ModelSpec, batch: int, system: SystemSpec) -> bool:
+    """Whether the space has a dp of all NPUs with another batch: constraints may exclude it, too."""
+    space = replace(config.space, choices={**config.space.choices, "dp": (system.npus,)}, launchable="")
+    try:
+        return len(space.strategies(replace(model, batch_size=batch), system)) > 0
+    except InputError:  # such as micro-batches that do not divide it
+        return False
 
 
 def _sized(config: Config) -> list[SystemSpec]:

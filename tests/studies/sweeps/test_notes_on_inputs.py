@@ -34,6 +34,14 @@ CLUSTER = ("system=dgx_h100", "model=llama3_8b")
         (("system.nodes=6", "model.batch_size=512", "model.fidelity=stage"), []),
         (("system.nodes=6", "model.batch_size=512", "space.axes={system.nodes:[1,2]}"), []),
         (
+            (
+                "system.nodes=6",
+                "model.batch_size=512",
+                "space.constraints=['dp*tp*sp*pp*cp == npus','dp <= 4']",
+            ),
+            [],
+        ),
+        (
             ("model.batch_size=512", "space.axes={system.nodes:[1,6],system.tiers.0.latency_us:[1,2]}"),
             [
                 "a batch of 512 is no multiple of 3, a factor of the 48 NPUs, so dp is at most 16: "
