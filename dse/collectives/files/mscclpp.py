@@ -12,6 +12,7 @@ from dse.collectives.files.mscclpp_json import plan_data
 from dse.collectives.files.mscclpp_workers import PlanOptions
 from dse.collectives.files.mscclpp_writers import write
 from dse.collectives.files.switch_groups import Moves, moves_of
+from dse.collectives.interpret.limits import PLAN_LIMITS
 from dse.collectives.interpret.mscclpp import interpret_plan
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.schedule import Schedule
@@ -79,11 +80,14 @@ def _right_plan(
                 moves, slots.unwritten(), options, room, is_in_place=is_in_place, is_careful=is_careful
             )
             write(blocks)
+            most = max((len(worker.operations) for own in blocks.of_gpu for worker in own), default=0)
+            if most > PLAN_LIMITS.operations:
+                first = first or f"a block has {most} operations; {PLAN_LIMITS.operations} are taken"
+                continue  # it takes long to write a large plan, and to run it
             text = json.dumps(plan_data(blocks, moves.groups, name), separators=(",", ":")) + "\n"
             problems = interpret_plan(text, name, collective.root, options.npus_per_node).problems
             if not problems:
                 return text, ""
             first = first or problems[0]
-            if "operations; " not in problems[0]:
-                break  # such as races, or channels, of which blocks that pass packets on need more
+            break  # such as races, or channels, of which blocks that pass packets on need more
     return "", first

@@ -212,6 +212,9 @@ class Writer:
         """Add an operation, after a nop if it touches what others have changed since the last nop."""
         if operation == NOP:
             self._touched.clear()
+        if "src_buff" not in operation:
+            self._worker.operations.append(operation)
+            return
         read, written = (
             {
                 (chunk["type"], chunk["index"] + i)
