@@ -25,6 +25,7 @@ from schedules import MIB, all_gather, all_reduce_of, greedy, on_switch, random_
 
 from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
+from dse.collectives.check.checker import check
 from dse.collectives.files.messages import messages_of
 from dse.collectives.files.msccl import MscclOptions, schedule_msccl
 from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
@@ -246,6 +247,27 @@ def test_a_message_into_a_place_that_is_still_read_waits_for_its_receiver() -> N
     for is_in_place in (False, True):
         text = schedule_plan(schedule, "mixed", PlanOptions(), is_in_place=is_in_place)
         assert interpret_plan(text).problems == ()
+
+
+@pytest.mark.parametrize("is_in_place", [False, True])
+def test_a_copy_into_a_place_that_is_still_read_waits_for_that_member(is_in_place: bool) -> None:
+    """NPU 3 is not round the switch. The sum of NPU 1 does not say that the others have sent it their parts."""
+    pairs = [*((n, 4) for n in range(3)), *((n, 3) for n in range(3)), (0, 1), (2, 1)]
+    graph = LinkGraph.of(4, 5, [ends for u, v in pairs for ends in ((u, v, 500, 50), (v, u, 500, 50))])
+    asked = Problem(graph, Collective("all_reduce", 4), MIB)
+    hop = int(asked.arrival_ps[0])
+    turns = [((0, 3), 0, True), ((1, 3), 0, True), ((2, 3), 0, True), ((0, 1), 0, True), ((2, 1), 0, True),
+             ((3, 1), 0, True), ((1, 4), 1, False), ((4, 0), 2, False), ((4, 2), 2, False)]  # fmt: skip
+    rows = [
+        (graph.number_of[ends], chunk, (3 * chunk + turn) * hop, adds)
+        for chunk in range(4)
+        for ends, turn, adds in turns
+    ]
+    link, chunk, start, adds = (np.array(column) for column in zip(*rows, strict=True))
+    schedule = Schedule.of(asked, link.astype(np.int32), chunk.astype(np.int32), start, adds)
+    assert check(schedule).violations == ()
+    found = operations_of(schedule_plan(schedule, "star", PlanOptions(), is_in_place=is_in_place))
+    assert (found["gstore"], found["put"]) == (4, 24)
 
 
 def test_a_block_passes_packets_on_without_another_one() -> None:

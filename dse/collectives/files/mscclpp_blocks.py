@@ -50,8 +50,14 @@ class Blocks:
         )
         if self.is_packets:
             steps = added_at_once(steps)
+        elif is_careful:
+            steps = _free_first(steps)
         # A part that nothing has changed is ready when its GPU is.
         self._silent = {id(step) for step in steps if step.kind == "a" and not step.after}
+        self._spoken: defaultdict[int, list[int]] = defaultdict(list)  # per group who says that it is ready
+        for step in steps:
+            if step.kind == "a" and step.after:
+                self._spoken[step.group].append(step.gpu)
         self._workers = Workers(
             steps,
             queues_of(moves.messages),
@@ -159,13 +165,7 @@ class Blocks:
 
     def spoken(self, step: Step) -> list[int]:
         """Other members of a group that say when their part is ready."""
-        group = self._moves.groups[step.group]
-        found = []
-        for npu in group.leaves:
-            steps = self._workers.follower(step, npu).steps
-            part = next(each for each in steps if each.group == step.group and each.kind == "a")
-            found += [] if id(part) in self._silent else [npu]
-        return found
+        return self._spoken[step.group]
 
     def is_silent(self, step: Step) -> bool:
         """Whether the part of a member needs no signal."""
@@ -183,3 +183,31 @@ class Blocks:
         """The semaphore that one block of a GPU releases for another one."""
         known = self.semaphores[npu]
         return known.setdefault((one, other), len(known))
+
+
+def _free_first(steps: Sequence[Step]) -> list[Step]:
+    """Return steps in which members of a group say that a place is free before its owner stores into it.
+
+    They say so right before that operation, in the order in which the owner waits for them. A place that is
+    read even later stays as it is.
+    """
+    position = {id(step): number for number, step in enumerate(steps)}
+    owners = {step.group: position[id(step)] for step in steps if step.kind == "g"}
+    parts = {(step.group, step.gpu): step for step in steps if step.kind == "a"}
+    for step in steps:
+        if step.kind != "gr":
+            continue
+        known = parts.get((step.group, step.gpu))
+        before = [other for other in step.after if other is not known]
+        if before and all(position[id(other)] < owners[step.group] for other in before):
+            part = known or Step("a", step.gpu, step.source, step.target, step.count, group=step.group)
+            part.after = [*part.after, *before]
+            parts[step.group, step.gpu] = part
+    by_group: defaultdict[int, list[Step]] = defaultdict(list)
+    for part in parts.values():
+        by_group[part.group].append(part)
+    found: list[Step] = []
+    for step in steps:
+        found += by_group[step.group] if step.kind == "g" else []
+        found += [step] if step.kind != "a" else []
+    return found
