@@ -32,6 +32,7 @@ from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
 from dse.collectives.files.mscclpp_workers import PlanOptions
 from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan
+from dse.collectives.problem.collective import Part
 from dse.collectives.question import question_of, synthesized
 from dse.collectives.search.settings import effort_of, synthesizer_of
 from dse.collectives.search.synthesis import synthesize
@@ -160,6 +161,13 @@ def test_refusals_say_why() -> None:
     custom = Schedule.of(Problem(fully_connected(3), own, Fraction(8)), *empty)
     with pytest.raises(InputError, match="MSCCL has no collective like custom"):
         schedule_msccl(custom, "own")
+    some = Collective("custom", 3, parts=(Part("all_reduce", (0, 1), 1, 0),))
+    with pytest.raises(InputError, match="has collectives of all NPUs, not of groups: leave"):
+        schedule_plan(
+            Schedule.of(Problem(fully_connected(3), some, Fraction(8)), *empty), "own", PlanOptions()
+        )
+    with pytest.raises(InputError, match="checked: take fewer chunks_per_npu, leave protocol out, or"):
+        schedule_plan(on_switch(32, "all_reduce", 4), "wide", PlanOptions(protocol="LL"))
     with pytest.raises(InputError, match="nothing calls gather"):
         schedule_plan(Schedule.of(problem(fully_connected(3), "gather"), *empty), "own", PlanOptions())
     with pytest.raises(InputError, match="blocks; rccl takes 64"):
@@ -251,7 +259,7 @@ def test_a_message_into_a_place_that_is_still_read_waits_for_its_receiver() -> N
 
 @pytest.mark.parametrize("is_in_place", [False, True])
 def test_a_copy_into_a_place_that_is_still_read_waits_for_that_member(is_in_place: bool) -> None:
-    """NPU 3 is not round the switch. The sum of NPU 1 does not say that the others have sent it their parts."""
+    """NPU 3 is not round the switch. The sum of NPU 1 does not say that others have sent NPU 3 theirs."""
     pairs = [*((n, 4) for n in range(3)), *((n, 3) for n in range(3)), (0, 1), (2, 1)]
     graph = LinkGraph.of(4, 5, [ends for u, v in pairs for ends in ((u, v, 500, 50), (v, u, 500, 50))])
     asked = Problem(graph, Collective("all_reduce", 4), MIB)

@@ -137,9 +137,8 @@ def _about(text: str, gpu: str, block: str, step: str) -> str:
     gpus = text.split(gpu)[1:]
     blocks = max((part.count(block) for part in gpus), default=0)
     steps = max((part.count(step) for own in gpus for part in own.split(block)[1:]), default=0)
-    return (
-        f"at most {blocks} blocks a GPU and {steps} steps a block; interpreted: right, no race, no deadlock"
-    )
+    most = f"at most {counted(blocks, 'block')} a GPU and {counted(steps, 'step')} a block"
+    return f"{most}; interpreted: right, no race, no deadlock"
 
 
 def joined_lines(lines: Iterable[str]) -> bytes:

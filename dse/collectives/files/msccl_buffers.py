@@ -35,6 +35,8 @@ def require_known(collective: Collective, form: str) -> str:
     Raises:
         InputError: it has none.
     """
+    if collective.parts:
+        raise InputError(f"{form} has collectives of all NPUs, not of groups: leave {form} or the group out")
     if collective.name not in COLLECTIVES:
         raise InputError(
             f"{form} has no collective like {collective.name}; it has {', '.join(COLLECTIVES)}: "

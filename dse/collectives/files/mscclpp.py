@@ -61,7 +61,8 @@ def schedule_plan(schedule: Schedule, name: str, options: PlanOptions, *, is_in_
     text, problem = _right_plan(moves, name, options, collective, is_in_place=is_in_place)
     if text:
         return text
-    raise InputError(f"MSCCL++: {problem}: take fewer chunks_per_npu, or leave mscclpp out")
+    unpacked = "leave protocol out, " if options.protocol == "LL" else ""
+    raise InputError(f"MSCCL++: {problem}: take fewer chunks_per_npu, {unpacked}or leave mscclpp out")
 
 
 def _right_plan(
