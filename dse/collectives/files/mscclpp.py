@@ -80,8 +80,7 @@ def _right_plan(
             blocks = Blocks(
                 moves, slots.unwritten(), options, room, is_in_place=is_in_place, is_careful=is_careful
             )
-            write(blocks)
-            most = max((len(worker.operations) for own in blocks.of_gpu for worker in own), default=0)
+            most = write(blocks)
             if most > PLAN_LIMITS.operations:
                 first = first or f"a block has {most} operations; {PLAN_LIMITS.operations} are taken"
                 continue  # it takes long to write a large plan, and to run it

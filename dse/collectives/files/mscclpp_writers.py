@@ -12,11 +12,16 @@ from dse.collectives.interpret.limits import PLAN_LIMITS
 NOP: Json = {"name": "nop"}
 
 
-def write(blocks: Blocks) -> None:
-    """Make the operations of all blocks."""
+def write(blocks: Blocks) -> int:
+    """Make the operations of all blocks, or until one has too many; return how many the longest one has."""
+    most = 0
     for own in blocks.of_gpu:
         for worker in own:
             Writer(blocks, worker).write()
+            most = max(most, len(worker.operations))
+            if most > PLAN_LIMITS.operations:
+                return most
+    return most
 
 
 class Writer:
