@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from dse.base.lazy import NDArray, np, pa
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import (
-    AXES,
-    DEGREES,
-    Divisibility,
-    InfeasibleStrategy,
-    Strategy,
-    value_problem,
-)
+from dse.inputs.strategies import AXES, DEGREES, Divisibility, InfeasibleStrategy, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.asked import AskedRun
 from dse.simulation.simulators import Recording, Simulator
@@ -220,14 +213,10 @@ def refused_unfilled(on: Inputs, strategies: Strategies) -> Refusals:
 
 
 def unfilled(on: Inputs, strategy: Strategy) -> str:
-    """Say why a strategy does not fill the system: a degree below 1, or other NPUs; else empty."""
+    """Say how many NPUs a strategy needs where the system has another number; else empty."""
     if strategy.npus == on.system.npus:
         return ""
-    degrees = [axis for axis in AXES if axis.is_degree]
-    for axis in degrees:
-        if getattr(strategy, axis.name) < 1:
-            return value_problem(axis, getattr(strategy, axis.name))
-    counted = [axis.name for axis in degrees if axis.in_label(getattr(strategy, axis.name))]
+    counted = [axis.name for axis in AXES if axis.is_degree and axis.in_label(getattr(strategy, axis.name))]
     return needed(
         strategy.label(), {name: getattr(strategy, name) for name in counted}, on.system.name, on.system.npus
     )
