@@ -101,8 +101,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(arguments: Arguments) -> int:
+    from dse.partition.problem.devices import csv_devices
     from dse.partition.problem.replicas import replicas_from, said
-    from dse.partition.problem.settings import csv_devices
     from dse.partition.run.comparison import compare
     from dse.partition.run.plans import SCHEDULES, Plan
     from dse.partition.run.prediction import threads_of

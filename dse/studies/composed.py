@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dse.inputs.systems import SystemSpec
     from dse.partition.graphs.layers import Layers
     from dse.partition.graphs.sources.source import Rates
+    from dse.partition.problem.devices import Composed
     from dse.partition.problem.problem import Devices
-    from dse.partition.problem.settings import Composed
     from dse.studies.space.constraints import Constraints
 
 
@@ -124,6 +124,6 @@ def layers_of(overrides: Sequence[str]) -> Layers | None:
 
 def composed() -> Composed:
     """Return what the questions of partitions take from the configuration."""
-    from dse.partition.problem.settings import Composed
+    from dse.partition.problem.devices import Composed
 
     return Composed(model_of, system_of, devices_of_cluster, layers_of)

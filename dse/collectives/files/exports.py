@@ -119,13 +119,14 @@ def program_files(
     if "mscclpp" in exports.names:
         from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
         from dse.collectives.files.mscclpp_workers import PlanOptions
+        from dse.collectives.interpret.plan_records import ON_SWITCHES
 
         plan_options = PlanOptions(exports.npus_per_node, exports.protocol, least_bytes, most_bytes)
         for is_in_place in (False, True) if can_be_in_place(schedule.problem.collective) else (False,):
             text = schedule_plan(schedule, name, plan_options, is_in_place=is_in_place)
             how = ".inplace" if is_in_place else ""
             about = _about(text, '"input_chunks"', '"ops"', '"name"') + how.replace(".", ", ")
-            on_switches = text.count('"channel_type":"switch","reduce_op"') + text.count('"name":"gstore')
+            on_switches = sum(text.count(f'"name":"{operation}"') for operation in ON_SWITCHES)
             if on_switches:
                 about += f"; {counted(on_switches, 'operation')} on NVLink switches, from sm_90 on"
             row = ("as MSCCL++", about)

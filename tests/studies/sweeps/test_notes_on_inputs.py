@@ -1,4 +1,4 @@
-"""What a sweep says of its inputs: values that an axis replaces, factors of the NPUs that a batch lacks."""
+"""Notes of a sweep name values that an axis replaces, and factors of the NPUs that a batch lacks."""
 
 from __future__ import annotations
 
