@@ -32,13 +32,6 @@ class Sample(NamedTuple):
 
 LAYERS = 10
 _FILE = Path(__file__).parent / "data" / "samples.csv"
-with _FILE.open(encoding="utf-8", newline="") as _file:
-    _rows = [*csv.DictReader(_file)]
-SAMPLES = {
-    (int(row["tp"]), int(row["batch"])): Sample(*(float(row[name]) for name in Sample._fields))
-    for row in _rows
-}
-"""By tensor degree and batch."""
 
 MEMORY_MB = (7820, 4146, 12132)
 """Of the first, a middle and the last layer."""
@@ -50,7 +43,6 @@ SLOWER = {"A100": 1.0, "V100": 3.5}
 """By what the times of a type are multiplied; the samples are of an A100."""
 
 _MOST = 2**20
-_MEASURED = max(batch for _, batch in SAMPLES)
 _NODES = {
     "V100": (
         "0.0.0.1",
@@ -129,17 +121,28 @@ _Entry = tuple[list[float], float, float, float]  # layers, forward-backward, op
 def _entries(layers: int, batch: int, max_tp: int) -> dict[tuple[int, int], _Entry]:
     """Return the entries of the samples' own type by tensor degree and batch."""
     entries: dict[tuple[int, int], _Entry] = {}
+    samples = _samples()
+    measured = max(bs for _, bs in samples)
     degrees = powers_of_two(max_tp)
     batches = powers_of_two(batch)
     for tp in degrees:
         for bs in batches:
-            if tp > _MEASURED:
+            if tp > measured:
                 entries[tp, bs] = _scaled(entries[tp // 2, bs], 0.5)
-            elif bs > _MEASURED:
+            elif bs > measured:
                 entries[tp, bs] = _scaled(entries[tp, bs // 2], 2.0)
             else:
-                entries[tp, bs] = _measured(SAMPLES[tp, bs], layers)
+                entries[tp, bs] = _measured(samples[tp, bs], layers)
     return entries
+
+
+def _samples() -> dict[tuple[int, int], Sample]:
+    """Return the measured samples by tensor degree and batch."""
+    with _FILE.open(encoding="utf-8", newline="") as file:
+        return {
+            (int(row["tp"]), int(row["batch"])): Sample(*(float(row[name]) for name in Sample._fields))
+            for row in csv.DictReader(file)
+        }
 
 
 def _measured(sample: Sample, layers: int) -> _Entry:
