@@ -1,6 +1,7 @@
-"""A record of no product: numbers and their squares, for tests of the run of any study."""
+"""A record of no product: numbers and their squares, for tests of the run of any study.
 
-from __future__ import annotations
+Annotations are evaluated here: workers of Ray get the classes by value, without the names of this module.
+"""
 
 import os
 import signal
