@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
@@ -14,9 +14,10 @@ from dse.base.settings.values import Values, file, whole
 from dse.base.units import format_duration_ns
 from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
-_MODEL = "two_branches, transformer, mixture, or FILE.py:FUNCTION that returns (module, sample, loss)"
-_MOST_PROCESSES = 64
+if TYPE_CHECKING:
+    from dse.partition.run.plans import Plan
 
+_MODEL = "two_branches, transformer, mixture, or FILE.py:FUNCTION that returns (module, sample, loss)"
 
 _MODELS = {"MODEL": _MODEL}
 _REPETITIONS = {"repetitions": "after 3 to warm up (default 20)"}
@@ -102,70 +103,19 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(arguments: Arguments) -> int:
     from dse.partition.problem.devices import csv_devices
-    from dse.partition.problem.replicas import replicas_from, said
     from dse.partition.run.comparison import compare
-    from dse.partition.run.plans import SCHEDULES, Plan
+    from dse.partition.run.plans import MOST_PROCESSES, check_processes, check_replicas
     from dse.partition.run.prediction import threads_of
     from dse.partition.run.processes import launched_rank
-    from dse.partition.run.stages import read_placement
 
     values, options = arguments.values, arguments.options
-    micro_batches = _count(values, "microbatches", 8)
-    micro_batch, steps = _count(values, "micro_batch", 8), _count(values, "steps", 10)
-    schedule = values.get("schedule", "1f1b")
-    check_choice("schedule", schedule, SCHEDULES)
-    if "topology" in values and "--no-prediction" in options:
-        raise InputError("topology has no effect with --no-prediction; leave one of them out")
-    if "partition" not in values:
-        raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
-    placement, replicas = read_placement(Path(values["partition"]))
-    stages = len(set(placement.values()))
-    if "replicas" in values:
-        replicas = replicas_from("replicas", values["replicas"])
-    each = replicas if isinstance(replicas, tuple) else (replicas,) * stages
-    if len(each) != stages:
-        raise InputError(
-            f"replicas is {said(replicas)}, of {len(each)} stages, but the partition has {stages} devices"
-        )
-    if uneven := [one for one in each if micro_batches % one]:
-        multiple = math.lcm(*each)
-        raise InputError(
-            f"replicas is {said(replicas)}, which cannot share {micro_batches} micro-batches evenly; "
-            f"microbatches must be a multiple of {uneven[0] if len(set(each)) > 1 else 'it'}, such as "
-            f"{multiple * -(-micro_batches // multiple)}"
-        )
-    processes = whole(values, "processes", sum(each), least=1, most=_MOST_PROCESSES)
-    if processes > _MOST_PROCESSES:
-        raise InputError(f"replicas is {said(replicas)}, in all {processes}; at most {_MOST_PROCESSES} run")
-    if max(each) > 1 and (schedule == "interleaved" or stages < 2):
-        raise InputError(f"replicas is {said(replicas)}; 1f1b and gpipe with 2 or more stages have replicas")
-    if schedule == "interleaved":
-        if stages % processes or stages == processes:
-            raise InputError(
-                f"processes is {processes}; interleaved goes round them: the {stages} devices "
-                "of the partition must be 2 or more times as many, such as processes="
-                f"{max(1, stages // 2)}"
-            )
-    elif processes != sum(each):
-        per_replica = f" and {said(replicas)} replicas" if max(each) > 1 else ""
-        raise InputError(
-            f"processes is {processes}, but the partition has {stages} devices{per_replica}; "
-            "interleaved takes fewer"
-        )
-    plan = Plan(
-        arguments.words[0],
-        placement,
-        schedule,
-        micro_batches,
-        micro_batch,
-        steps,
-        whole(values, "seed", 0, most=2**63 - 1),
-        threads=threads_of(processes),
-        replicas=replicas,
-    )
+    plan = _plan(arguments.words[0], values, options)
+    check_replicas(plan)
+    processes = whole(values, "processes", sum(plan.each), least=1, most=MOST_PROCESSES)
+    check_processes(plan, processes)
     links = csv_devices(Path(values["topology"]), None) if "topology" in values else None
     found = compare(
-        plan,
+        replace(plan, threads=threads_of(processes)),
         processes,
         links,
         predict="--no-prediction" not in options,
@@ -181,14 +131,35 @@ def _run(arguments: Arguments) -> int:
     return 0 if found.is_equal else 1
 
 
+def _plan(model: str, values: Values, options: Values) -> Plan:
+    """Return the plan that keys name, with replicas and a number of processes not yet checked."""
+    from dse.partition.problem.replicas import replicas_from
+    from dse.partition.run.plans import SCHEDULES, Plan
+    from dse.partition.run.stages import read_placement
+
+    schedule = values.get("schedule", "1f1b")
+    check_choice("schedule", schedule, SCHEDULES)
+    if "topology" in values and "--no-prediction" in options:
+        raise InputError("topology has no effect with --no-prediction; leave one of them out")
+    if "partition" not in values:
+        raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
+    micro_batches, micro_batch = _count(values, "microbatches", 8), _count(values, "micro_batch", 8)
+    steps, seed = _count(values, "steps", 10), whole(values, "seed", 0, most=2**63 - 1)
+    placement, replicas = read_placement(Path(values["partition"]))
+    if "replicas" in values:
+        replicas = replicas_from("replicas", values["replicas"])
+    return Plan(model, placement, schedule, micro_batches, micro_batch, steps, seed, replicas=replicas)
+
+
 def _probe(arguments: Arguments) -> int:
     from dse.base.files import check_output, write_output
+    from dse.partition.run.plans import MOST_PROCESSES
     from dse.partition.run.prediction import measured_links
     from dse.partition.run.probe import topology_csv
     from dse.partition.run.processes import launched_rank
 
     values, output = arguments.values, file(arguments.options, "--output")
-    processes = whole(values, "processes", 2, least=2, most=_MOST_PROCESSES)
+    processes = whole(values, "processes", 2, least=2, most=MOST_PROCESSES)
     size = whole(values, "bytes", 1 << 22, least=1024, most=1 << 32)
     repetitions = _count(values, "repetitions", 20)
     if output is not None:
