@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import chain
@@ -13,20 +12,17 @@ from dse.base.cancellation import Cancellation, cancellable
 from dse.base.errors import Cancelled, SimulationTimeout
 from dse.base.machine import usable_cores
 from dse.studies.evaluator import Evaluator
+from dse.studies.executors.backlog import Backlog, Items
 from dse.studies.executors.base import Executor
-from dse.studies.executors.chunks import ChunkSizer, Item, drawn, limit_s
+from dse.studies.executors.chunks import Item, drawn, limit_s
 from dse.studies.executors.interrupts import noticed_interrupts
 from dse.studies.executors.processes import Processes
 from dse.studies.executors.settings import ExecutorSettings
-from dse.studies.points.blocks import MOST_POINTS, PointBlock
 from dse.studies.points.evaluator import PointEvaluator
-from dse.studies.store.row import row_count
 
 _IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that cases are drawn lazily
-_CHUNK_SECONDS = 0.01  # of work for a future, which itself costs some tens of microseconds
 _CHUNK_LIMIT_SECONDS = 0.05  # then the rest of a chunk goes back, so that no thread waits for another
 _CHUNK_CASES = 50  # at most, so that cases are drawn lazily
-_BLOCK_SECONDS = 0.05  # of work for a part of a block, whose table takes some ms
 _LOOK_SECONDS = 0.05  # between looks whether Ctrl-C was pressed
 _STOP_SECONDS = 0.02  # between attempts to end programs: a case may be about to start one
 
@@ -71,48 +67,16 @@ class LocalExecutor(Executor):
             yield index, evaluator.evaluate(case)
 
     def _in_threads(self, source: Iterator[Item[Any]], threads: int) -> Iterator[tuple[int, Any]]:
-        evaluator = self._evaluator
-        sizer = ChunkSizer(_CHUNK_SECONDS, 1 if evaluator.takes_long else _CHUNK_CASES)
-        of_blocks = ChunkSizer(_BLOCK_SECONDS, MOST_POINTS)
-        left: deque[list[Item[Any]]] = deque()  # rests of chunks that took too long
-        running: dict[Future[list[Any]], list[Item[Any]]] = {}
+        backlog = Backlog(source, 1 if self._evaluator.takes_long else _CHUNK_CASES)
+        running: dict[Future[list[Any]], Items] = {}
         stopping = Cancellation()
-        processes = Processes(evaluator)
+        processes = Processes(self._evaluator)
 
-        def work(items: list[Item[Any]]) -> list[Any]:
-            rows: list[Any] = []
+        def work(items: Items) -> list[Any]:
             began, began_cpu = time.perf_counter(), time.thread_time()
-            if evaluator.takes_long:
-                rows = [] if stopping.is_cancelled else processes.rows([case for _, case in items])
-                sizer.measured(len(rows), time.perf_counter() - began)
-                return rows
-            for _, case in items:
-                if stopping.is_cancelled:
-                    break
-                try:
-                    rows.append(self._row(case, stopping))
-                except Cancelled:
-                    break
-                seconds = time.perf_counter() - began
-                if seconds > _CHUNK_LIMIT_SECONDS:
-                    break
-            if _is_block(items):
-                of_blocks.measured(sum(map(row_count, rows)), time.thread_time() - began_cpu)
-            else:
-                sizer.measured(len(rows), time.perf_counter() - began)
+            rows = self._rows(items, stopping, processes)
+            backlog.measured(items, rows, time.perf_counter() - began, time.thread_time() - began_cpu)
             return rows
-
-        def chunk() -> list[Item[Any]]:
-            """Return the next cases: single ones, or a part of a block that takes as long."""
-            items = left.popleft() if left else drawn(source, 1)
-            if not _is_block(items):
-                return items
-            ((index, block),) = items
-            most = max(of_blocks.size, block.scenario.method.least_block)
-            if len(block) <= most:
-                return items
-            left.appendleft([(index, block.take(slice(most, None)))])
-            return [(index, block.take(slice(most)))]
 
         with (
             noticed_interrupts() as interrupts,
@@ -122,13 +86,7 @@ class LocalExecutor(Executor):
                 while True:
                     if interrupts:
                         raise KeyboardInterrupt
-                    while len(running) < threads * _IN_FLIGHT_PER_THREAD:
-                        is_rest = bool(left)
-                        items = chunk()
-                        if not items:
-                            break
-                        if not is_rest and not _is_block(items):
-                            items += drawn(source, sizer.size - 1)
+                    while len(running) < threads * _IN_FLIGHT_PER_THREAD and (items := backlog.chunk()):
                         running[pool.submit(work, items)] = items
                     if not running:
                         return
@@ -136,11 +94,9 @@ class LocalExecutor(Executor):
                     # In the order of cases, so that rows of earlier ones stay where a later one fails.
                     for future in [each for each in running if each in done]:
                         items, rows = running.pop(future), future.result()
-                        left.extend([item] for item in items[len(rows) :])
-                        for (index, case), row in zip(items, rows, strict=False):
+                        backlog.put_back(items, rows)
+                        for (index, _), row in zip(items, rows, strict=False):
                             yield index, row
-                            if isinstance(case, PointBlock) and row_count(row) < len(case):
-                                left.append([(index, case.take(slice(row_count(row), None)))])
             finally:
                 stopping.cancel()
                 for future in running:
@@ -150,7 +106,24 @@ class LocalExecutor(Executor):
                     for program in self._programs(running.values()):
                         program.stop()
 
-    def _programs(self, chunks: Iterable[list[Item[Any]]]) -> Iterable[Any]:
+    def _rows(self, items: Items, stopping: Cancellation, processes: Processes[Any, Any]) -> list[Any]:
+        """Return the rows of the first cases: fewer where they take long, or where the sweep stops."""
+        if self._evaluator.takes_long:
+            return [] if stopping.is_cancelled else processes.rows([case for _, case in items])
+        rows: list[Any] = []
+        began = time.perf_counter()
+        for _, case in items:
+            if stopping.is_cancelled:
+                break
+            try:
+                rows.append(self._row(case, stopping))
+            except Cancelled:
+                break
+            if time.perf_counter() - began > _CHUNK_LIMIT_SECONDS:
+                break
+        return rows
+
+    def _programs(self, chunks: Iterable[Items]) -> Iterable[Any]:
         """Return the objects that run programs for these cases, each once."""
         cases = [case for items in chunks for _, case in items]
         return {id(each): each for case in cases for each in self._evaluator.programs(case)}.values()
@@ -166,7 +139,3 @@ class LocalExecutor(Executor):
                 return self._evaluator.evaluate(case)
         except SimulationTimeout:  # a block has no row of this status: its first point may be the slow one
             return self._evaluator.record.table([self._row(case.point(0), stopping)])
-
-
-def _is_block(items: list[Item[Any]]) -> bool:
-    return len(items) == 1 and isinstance(items[0][1], PointBlock)
