@@ -109,6 +109,14 @@ def test_an_all_reduce_starts_from_nothing_once_for_all_that_it_overlaps(
     synthesize(problem, "auto", Effort(seed=3, trials=4), compare=False)
     assert seeds == [12, 13, 14, 15]
 
+    seeds.clear()
+    shared, makers = Overlaps(), ("greedy", "restarts")
+    effort = Effort(seed=3, trials=4)
+    made = [synthesize(problem, maker, effort, compare=False, overlaps=shared) for maker in makers]
+    assert seeds == [12, 13, 14, 15]
+    alone = [synthesize(problem, maker, effort, compare=False) for maker in makers]
+    assert [each.time_ps for each in made] == [each.time_ps for each in alone]
+
 
 def test_an_all_reduce_run_backwards_is_one_on_turned_links() -> None:
     graph = random_graph(6, 5, seed=2)

@@ -109,17 +109,18 @@ def _problem(collective: str, graph: LinkGraph, recipe: Recipe, chunks: int, chu
 
 def _synthesized(problem: Problem, recipe: Recipe) -> Solved:
     """The best schedule of a problem, and its lower bound."""
+    from dse.collectives.search.overlap import Overlaps
     from dse.collectives.search.synthesis import synthesize
     from dse.collectives.search.synthesizers.registry import make_synthesizer
 
     solved = problem.mirrored if problem.collective.name in MIRRORED else problem
     if problem.collective.name == "all_reduce":
         solved = halves(problem)[1]
-    results = []
+    results, overlaps = [], Overlaps()
     for maker in map(make_synthesizer, recipe.synthesizers):
         obstacle = maker.refusal(solved)
         if obstacle is None:
-            results.append(synthesize(problem, maker, _EFFORT, compare=False))
+            results.append(synthesize(problem, maker, _EFFORT, compare=False, overlaps=overlaps))
             if results[-1].is_optimal:
                 break
         elif recipe.must_make:

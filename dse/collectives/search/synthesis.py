@@ -96,13 +96,15 @@ def synthesize(
     *,
     compare: bool = True,
     dimensions: tuple[int, ...] | None = None,
+    overlaps: Overlaps | None = None,
 ) -> Result:
     """Return the best schedule that a synthesizer finds for a problem.
 
     Collectives that end in one place are solved backwards on turned links; an all-reduce is a reduce-scatter
     and an all-gather, fitted together. `compare` also plays the fixed algorithms, hierarchical ones along
     `dimensions` (by default those of the numbering). Of a time limit the bounds take a third at most. No
-    fixed algorithm is begun when it is over, and a second more has passed.
+    fixed algorithm is begun when it is over, and a second more has passed. `overlaps` are the searches that
+    other synthesizers have made for the same problem, with the same trials and seed.
 
     Raises:
         InputError: no such synthesizer, it cannot take the problem, there is no way for a chunk, or a chunk
@@ -118,7 +120,7 @@ def synthesize(
     strongest = max((bound.time_ps for bound in bounds), default=0)
     effort.report(Progress(None, 0, strongest))
     aimed = replace(effort.until(deadline), enough_ps=max(effort.enough_ps, strongest))
-    made, barrier_ps, alone_ps = made_by(problem, maker, aimed)
+    made, barrier_ps, alone_ps = made_by(problem, maker, aimed, overlaps)
     # What a search proves of an all-reduce holds for trees only: two NPUs that exchange sums may be faster.
     if made.proven_ps > strongest and problem.collective.kind != "all_reduce":
         bounds = (*bounds, Bound("search", made.proven_ps, (), made.proof))
@@ -145,8 +147,8 @@ class Made(NamedTuple):
     alone_ps: tuple[int, ...] = ()
 
 
-def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> Made:
-    """Return what a synthesizer makes of a problem.
+def made_by(problem: Problem, maker: Synthesizer, effort: Effort, overlaps: Overlaps | None = None) -> Made:
+    """Return what a synthesizer makes of a problem; see `synthesize`.
 
     Raises:
         InputError: it cannot take the problem, or there is no way for a chunk.
@@ -157,7 +159,7 @@ def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> Made:
     if problem.graph.has_engines:
         return Made(*within_engines(problem, effort, lambda one, own: made_by(one, maker, own).synthesis))
     if problem.collective.kind == "all_reduce":
-        return Made(*_all_reduce(problem, maker, effort))
+        return Made(*_all_reduce(problem, maker, effort, overlaps or Overlaps()))
     return Made(_one_way(problem, maker, effort))
 
 
@@ -175,7 +177,9 @@ def _one_way(problem: Problem, maker: Synthesizer, effort: Effort) -> Synthesis:
     return replace(made, schedule=without_waste(made.schedule).mirrored(problem))
 
 
-def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[Synthesis, int]:
+def _all_reduce(
+    problem: Problem, maker: Synthesizer, effort: Effort, overlaps: Overlaps
+) -> tuple[Synthesis, int]:
     """Return the synthesis of an all-reduce and its time with a barrier between the halves."""
     first, second = halves(problem)
     share = None if effort.time_limit_s is None else effort.time_limit_s / 3
@@ -189,7 +193,6 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
     barrier = in_sequence(problem, scattered.schedule, tidy)
     if not barrier.can_be_listed:
         return _kept(barrier, gathered, replace(effort, time_limit_s=share)), barrier.time_ps
-    overlaps = Overlaps()
     best = overlaps.best(barrier, replace(effort, time_limit_s=share))
     trials = gathered.trials + (scattered.trials if turned is None else 0)
     effort.report(Progress(best.time_ps, trials))
