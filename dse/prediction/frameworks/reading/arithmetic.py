@@ -9,14 +9,20 @@ from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, excerpt
 
-_SIGN = r"\|\||&&|\+\+|--|\*\*|[=!<>]=|[-+*/%()<>!?:]"
+_SIGN = r"\|\||&&|\+\+|--|\*\*|<<|>>|[=!<>]=|[-+*/%()<>!?:&|^]"
 _TOKEN = re.compile(rf"\s*(?:([0-9]{{1,20}})|([A-Za-z_][A-Za-z0-9_]*)|({_SIGN}))", re.ASCII)
-_LEVELS = (("||",), ("&&",), ("==", "!="), ("<", ">", "<=", ">="), ("+", "-"), ("*", "/", "%"))
+_BITS = (("|",), ("^",), ("&",))
+_NUMBERS = (("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
+_LEVELS = (("||",), ("&&",), *_BITS, *_NUMBERS)
 _OF_SIGN = {"+": operator.add, "-": operator.sub, "*": operator.mul, "==": operator.eq, "!=": operator.ne}
 _OF_SIGN |= {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+_OF_SIGN |= {"|": operator.or_, "^": operator.xor, "&": operator.and_}
+_OF_SIGN |= {"<<": operator.lshift, ">>": operator.rshift}
 _MOST_TOKENS = 10_000
 _MOST_NESTING = 50
-_ALLOWED = "allowed are whole numbers, names, + - * / % **, comparisons, && || ! ? : and parentheses"
+_ALLOWED = (
+    "allowed are whole numbers, names, + - * / % ** << >> & | ^, comparisons, && || ! ? : and parentheses"
+)
 _MOST_POWER = 64
 
 
@@ -92,6 +98,8 @@ class _Reader:
             other = self._level(level + 1)
             if self.left_out:
                 continue
+            if sign in ("<<", ">>") and not 0 <= other < _MOST_POWER:
+                raise InputError(f"{self.where}: a shift goes from 0 to {_MOST_POWER - 1}, not {other}")
             if sign in _OF_SIGN:
                 value = self._within(int(_OF_SIGN[sign](value, other)))
                 continue

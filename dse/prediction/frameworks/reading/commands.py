@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
 from dse.base.files import is_file
 from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.reading.configurations import document_of_file, settings_of, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import data_of, text_of
+from dse.prediction.frameworks.reading.files import Folder, data_of, text_of
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
@@ -46,7 +44,7 @@ def document_of_command(
     framework: str = "",
     *,
     where: str = "the command line",
-    folder: Path = Path(),
+    folder: Folder | None = None,
     slurm: Mapping[str, int] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Document:
@@ -56,13 +54,14 @@ def document_of_command(
         words: of the command; those of options alone will do.
         framework: whose options they are; empty: the one that knows most of them.
         where: how messages call the command.
-        folder: where files that the options name are looked for.
+        folder: where files that the options name are looked for; where the command runs by default.
         slurm: counts that the lines for Slurm ask for.
         environment: variables set for the command.
 
     Raises:
         InputError: an option is unknown or lacks a value that matters, or the framework is unclear.
     """
+    folder = folder or Folder()
     if words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
         launch = launch_of(words, where, slurm, environment)
     else:
@@ -120,15 +119,17 @@ def keys_of(launch: Launch) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _zero_stage(settings: Mapping[str, Any], folder: Path, notes: list[str]) -> dict[str, Any]:
+def _zero_stage(settings: Mapping[str, Any], folder: Folder, notes: list[str]) -> dict[str, Any]:
     """The stage of ZeRO of Megatron-DeepSpeed: of DeepSpeed's file, which decides, or of --zero-stage."""
     file = settings.get("--deepspeed_config")
-    path = _beside(file, folder) if isinstance(file, str) else None
-    if path is None or not is_file(path):
+    path = folder.find(file) if isinstance(file, str) else None
+    if path is None or not folder.has(path):
         if "--zero-stage" not in settings:
             notes.append("ZeRO stage 0 is taken: no file of DeepSpeed and no --zero-stage say another")
         return {}
-    stage = document_of_file(path, "deepspeed").settings.get("zero_optimization.stage", 0)
+    stage = document_of_file(path, "deepspeed", text=folder.text(path)).settings.get(
+        "zero_optimization.stage", 0
+    )
     if settings.get("--zero-stage", stage) != stage:
         notes.append(f"{readable(str(path))} says ZeRO stage {stage}, and --zero-stage counts for nothing")
     return {"--zero-stage": stage}
@@ -147,16 +148,17 @@ def _with_environment(launch: Launch) -> list[str]:
     ] + launch.words
 
 
-def _torchtitan(launch: Launch, where: str, folder: Path, notes: list[str]) -> Document:
+def _torchtitan(launch: Launch, where: str, folder: Folder, notes: list[str]) -> Document:
     settings = section_settings(launch.words, where, notes)
     file = settings.pop("job.config_file", None)
     model = str(settings.get("config", ""))
     if isinstance(file, str):
-        base = document_of_file(_beside(file, folder), "torchtitan")
+        path = folder.find(file)
+        base = document_of_file(path, "torchtitan", text=folder.text(path))
         settings, model = {**base.settings, **settings}, base.model
         notes += base.notes
     module = str(settings.get("module", ""))
-    path = folder / f"{module}.py"
+    path = folder.path / f"{module}.py"
     if _MODULE.fullmatch(module) and is_file(path):  # of the user, next to the script
         recipe = read_recipe(text_of(path), str(path), model)
         settings = {**recipe.settings, **settings}
@@ -164,13 +166,13 @@ def _torchtitan(launch: Launch, where: str, folder: Path, notes: list[str]) -> D
     return Document(settings, "torchtitan", model=model, npus=launch.npus, where=where, notes=tuple(notes))
 
 
-def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: list[str]) -> Document:
+def _overrides(launch: Launch, framework: str, where: str, folder: Folder, notes: list[str]) -> Document:
     """Files come first, then key=value; --recipe NAME names a recipe."""
     words, settings, model = list(launch.words), dict[str, Any](), ""
     while words and words[0].endswith((".yml", ".yaml")):
-        path = _beside(words.pop(0), folder)
-        if is_file(path):
-            settings |= document_of_file(path, framework).settings
+        path = folder.find(words.pop(0))
+        if folder.has(path):
+            settings |= document_of_file(path, framework, text=folder.text(path)).settings
         else:
             notes.append(f"{readable(str(path))} is not there; the defaults of {framework} are taken")
     rest = list[str]()
@@ -198,7 +200,7 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
     return Document(settings, framework, model=model, npus=npus, where=where, notes=tuple(notes))
 
 
-def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) -> TrainerFile | None:
+def _trainer_file(launch: Launch, where: str, folder: Folder, notes: list[str]) -> TrainerFile | None:
     """Take the file with arguments of a Trainer off the words: the first of them, or behind --config."""
     words, is_known = launch.words, is_trainer_program(launch.program)
     at = next((at for at, word in enumerate(words) if word.partition("=")[0] == _CONFIG), 0)
@@ -212,11 +214,11 @@ def _trainer_file(launch: Launch, where: str, folder: Path, notes: list[str]) ->
         return None
     if is_known and missing_in(name):
         raise ask(name, where, option if option == _CONFIG else "its file")
-    path = _beside(name, folder)
-    if not is_known and not is_file(path):
+    path = folder.find(name)
+    if not is_known and not folder.has(path):
         return None
     found: list[str] = []
-    settings = settings_of(data_of(path), str(path), found)
+    settings = settings_of(data_of(path, folder.text(path)), str(path), found)
     if not is_known and not is_trainer(settings):
         return None
     rest = words[:at] + words[at + size :]
@@ -229,7 +231,7 @@ def _trainer(
     launch: Launch,
     framework: str,
     where: str,
-    folder: Path,
+    folder: Folder,
     notes: list[str],
     file: TrainerFile | None = None,
 ) -> Document:
@@ -238,7 +240,8 @@ def _trainer(
     told = launch.options.get("accelerate", {})
     npus = launch.npus
     if "--config-file" in told:
-        base = document_of_file(_beside(told["--config-file"], folder), "accelerate")
+        path = folder.find(told["--config-file"])
+        base = document_of_file(path, "accelerate", text=folder.text(path))
         settings |= base.settings
         npus = npus or base.npus
     for option, value in told.items():
@@ -258,13 +261,3 @@ def _trainer(
     spelled = {key: name for key, name in spelled.items() if key not in told_last}
     found = trainer_document(settings, of_file | told_last, framework, where, folder)
     return replace(found, npus=npus or found.npus, notes=(*notes, *found.notes), spelled=spelled)
-
-
-def _beside(name: str, folder: Path) -> Path:
-    """A file that a command names: where it runs, or next to the script."""
-    if not name or "\0" in name:
-        raise InputError(
-            f"{readable(name) or 'a file'} is no name of a file that can be read; write set=NAME=VALUE"
-        )
-    path = Path(name)
-    return path if path.is_absolute() or (is_file(path) and not is_file(folder / path)) else folder / path

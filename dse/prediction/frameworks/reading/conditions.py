@@ -7,8 +7,10 @@ from fnmatch import fnmatchcase
 from typing import NoReturn
 
 from dse.base.errors import InputError, excerpt
+from dse.prediction.frameworks.reading.shell_arrays import Table
 from dse.prediction.frameworks.reading.shell_changes import globbed
 from dse.prediction.frameworks.reading.shell_nodes import Case, Node
+from dse.prediction.frameworks.reading.shell_regexes import matched
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
 from dse.prediction.frameworks.reading.shell_tokens import Token
 from dse.prediction.frameworks.reading.shell_words import Variables
@@ -69,6 +71,8 @@ def _item(part: Token | str, variables: Variables) -> tuple[str, bool]:
         return part, True
     if part.kind == "operator":
         return part.text, True
+    if part.kind == "form":
+        return _Regex([(variables.text((piece,)), piece.is_quoted) for piece in part.parts]), False
     is_plain = len(part.parts) == 1 and part.parts[0].kind == "text" and not part.parts[0].is_quoted
     texts = [(variables.text((piece,)), piece.is_quoted) for piece in part.parts]
     text, pattern = "".join(text for text, _ in texts), globbed(texts)
@@ -84,6 +88,18 @@ class _Pattern(str):
     def __new__(cls, text: str, form: str) -> _Pattern:
         made = super().__new__(cls, text)
         made.form = form
+        return made
+
+
+class _Regex(str):
+    """A regular expression as text; its `pieces` have whether each is quoted."""
+
+    __slots__ = ("pieces",)
+    pieces: list[tuple[str, bool]]
+
+    def __new__(cls, pieces: list[tuple[str, bool]]) -> _Regex:
+        made = super().__new__(cls, "".join(text for text, _ in pieces))
+        made.pieces = pieces
         return made
 
 
@@ -133,7 +149,7 @@ class _Condition:
             return lambda: (self._known(text) == "") == (first == "-z")
         if is_operator and first == "-v" and self.items:
             name = self._operand()[0]
-            return lambda: name in self._variables.values or name in self._variables.given
+            return lambda: self._is_set(name)
         if is_operator and first in _FILE_TESTS and self.items:
             file = excerpt(readable(self._operand()[0]))
             self._variables.notes.append(f"line {self._line}: '{file}' is taken as being there")
@@ -143,9 +159,13 @@ class _Condition:
                 self.refuse()
             return lambda: self._known(first) != ""
         operator, is_operator = self._operand()
-        if not is_operator or not self.items or operator not in (*_NUMBERS, "=", "==", "!="):
+        if not is_operator or not self.items or operator not in (*_NUMBERS, "=", "==", "!=", "=~"):
             self.refuse()
         other = self._operand()[0]
+        if isinstance(other, _Regex):
+            return lambda: self._fits(self._known(first), other)
+        if operator == "=~":
+            self.refuse()
         if isinstance(other, _Pattern):
             if operator in _NUMBERS:
                 self.refuse()
@@ -154,6 +174,21 @@ class _Condition:
             number = self._variables.number
             return lambda: _NUMBERS[operator](number(first, self._line), number(other, self._line))
         return lambda: (self._known(first) == self._known(other)) == (operator != "!=")
+
+    def _fits(self, text: str, form: _Regex) -> bool:
+        """Whether a form is in a text; BASH_REMATCH gets the match and its groups."""
+        pieces = [(self._known(piece), is_quoted) for piece, is_quoted in form.pieces]
+        found = matched(pieces, text, f"{self._variables.where}: line {self._line}")
+        self._variables.assign("BASH_REMATCH", found or [])
+        return found is not None
+
+    def _is_set(self, name: str) -> bool:
+        """Whether a variable has a value, or an associative array an item."""
+        name, bracket, key = name.partition("[")
+        value = self._variables.values.get(name, self._variables.given.get(name))
+        if bracket and isinstance(value, Table):
+            return value.get(key.removesuffix("]")) is not None
+        return value is not None and not (bracket and isinstance(value, str) and key != "0]")
 
     def _known(self, text: str) -> str:
         text = without_unset(text)

@@ -11,7 +11,7 @@ from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file
 from dse.prediction.frameworks.job import Document
 from dse.prediction.frameworks.reading.detection import FRAMEWORKS, detected, refuse_others
-from dse.prediction.frameworks.reading.files import data_of
+from dse.prediction.frameworks.reading.files import Folder, data_of
 from dse.prediction.frameworks.reading.interpolations import resolved
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
@@ -52,7 +52,9 @@ def document_of_file(path: Path, framework: str = "", bases: int = 0, text: str 
         settings, npus = from_nemo(settings, notes)
     if framework in ("", "accelerate", "deepspeed") and is_trainer(settings):
         file = trainer_file(settings, where)
-        found = trainer_document(file.options, file.arguments, framework or "accelerate", where, path.parent)
+        found = trainer_document(
+            file.options, file.arguments, framework or "accelerate", where, Folder(path.parent)
+        )
         return replace(found, notes=(*notes, *found.notes), spelled=file.spelled)
     if not framework:
         framework = _detected(settings, where, suffix)
@@ -166,7 +168,7 @@ def _npus(settings: Mapping[str, Any], framework: str) -> int | None:
 
 
 def trainer_document(
-    settings: Mapping[str, Any], arguments: dict[str, Any], framework: str, where: str, folder: Path
+    settings: Mapping[str, Any], arguments: dict[str, Any], framework: str, where: str, folder: Folder
 ) -> Document:
     """Return the document of a Trainer: what `accelerate` says, its arguments, and the files that those name.
 
@@ -181,7 +183,8 @@ def trainer_document(
         "deepspeed_config.deepspeed_config_file"
     )
     if isinstance(file, str):
-        base = document_of_file(_existing(file, folder), "deepspeed")
+        path = folder.find(file)
+        base = document_of_file(path, "deepspeed", text=folder.text(path))
         arguments = {key: value for key, value in arguments.items() if value != file}
         found = {key: _resolved(key, value, arguments) for key, value in base.settings.items()}
         return Document(
@@ -190,7 +193,8 @@ def trainer_document(
     options = arguments.pop("--fsdp_config", None)
     found = dict(settings)
     if isinstance(options, str):
-        other = flattened(data_of(_existing(options, folder)), options)
+        path = folder.find(options)
+        other = flattened(data_of(path, folder.text(path)), options)
         found |= {
             f"fsdp_config.{key if key.startswith('fsdp_') else f'fsdp_{key}'}": value
             for key, value in other.items()
@@ -202,11 +206,6 @@ def trainer_document(
         npus=_npus(found, "accelerate"),
         where=where,
     )
-
-
-def _existing(name: str, folder: Path) -> Path:
-    """A file next to the script, or else where the command runs."""
-    return folder / name if is_file(folder / name) else Path(name)
 
 
 def _resolved(key: str, value: Any, arguments: Mapping[str, Any]) -> Any:

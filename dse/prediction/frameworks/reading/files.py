@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError, excerpt
-from dse.base.files import read_bytes
+from dse.base.files import is_file, read_bytes
 from dse.base.plain_data import json_data, yaml_data
-from dse.prediction.frameworks.reading.values import scalar
+from dse.prediction.frameworks.reading.values import ask, missing_in, readable, scalar
 
 MOST_BYTES = 1_000_000
 _MOST_NODES = 100_000
@@ -25,6 +27,43 @@ _LAST_COMMA = re.compile(rf"{_TEXT}|,(?=\s*[\]}}])", re.DOTALL)
 
 _KEY = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*""", re.ASCII)
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder where files are looked for; `written` are texts of a script's own files, by their names."""
+
+    path: Path = field(default_factory=Path)
+    written: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, name: str) -> Path:
+        """Return a file that a command names: next to the script, or else where the command runs.
+
+        Raises:
+            InputError: it is no name of a file.
+        """
+        if not name or "\0" in name:
+            raise InputError(
+                f"{readable(name) or 'a file'} is no name of a file that can be read; write set=NAME=VALUE"
+            )
+        path = Path(name)
+        is_there = path.name not in self.written and is_file(path) and not is_file(self.path / path)
+        return path if path.is_absolute() or is_there else self.path / path
+
+    def has(self, path: Path) -> bool:
+        """Whether a file is there, or the script writes it."""
+        return path.name in self.written or is_file(path)
+
+    def text(self, path: Path) -> str | None:
+        """Return the text of a file that the script writes; None for others.
+
+        Raises:
+            InputError: a variable in it has no value.
+        """
+        text = self.written.get(path.name)
+        if text is not None and missing_in(text):
+            raise ask(text, str(path), "the file")
+        return text
 
 
 def text_of(path: Path) -> str:

@@ -13,9 +13,12 @@ _COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "torchrun": (("--nnodes",), ("--nproc-per-node",)),
     "deepspeed": (("--num-nodes",), ("--num-gpus",)),
 }
-_PROCESSES = ("-np", "-n", "-c", "--np")
-_PLACED = ("-N", "-npernode", "--npernode", "-ppn", "--ppn", "-perhost", "-H", "-host", "--host", "--map-by")
+_PROCESSES = ("-np", "-n", "-c", "--np", "--n")
+_PER_NODE = ("-N", "-npernode", "--npernode", "-ppn", "--ppn", "-perhost", "--perhost")
+_MAPPED, _MPI_HOSTS = ("--map-by", "-map-by"), ("-H", "-host", "--host", "-hosts", "--hosts")
+_PLACED = (*_PER_NODE, *_MPI_HOSTS, *_MAPPED)
 """Options of mpirun with which slots alone do not say how many processes there are."""
+_PER_RESOURCE = re.compile(r"ppr:([1-9][0-9]{0,3}):node(?::.*)?", re.ASCII | re.IGNORECASE)
 
 _HOST_FILES = {"--hostfile", "-H"}
 _FILTERS = {"--include", "-i", "--exclude", "-e"}
@@ -64,8 +67,21 @@ def _of_aprun(own: Options) -> Allotment:
     return Allotment(total // on_node if total and on_node and total % on_node == 0 else None, on_node, total)
 
 
-def _of_mpi(own: Options) -> Allotment:
+def _of_ibrun(own: Options) -> Allotment:
     return Allotment(total=count_of(own, _PROCESSES))
+
+
+def _of_mpi(own: Options) -> Allotment:
+    """-np processes; or so many a node, of the hosts that -H lists; or the slots of these hosts."""
+    hosts = next((own[name].split(",") for name in _MPI_HOSTS if name in own), [])
+    slots = [_whole(host.partition(":")[2]) for host in hosts]
+    mapped = _PER_RESOURCE.fullmatch(next((own[name] for name in _MAPPED if name in own), ""))
+    per_node = count_of(own, _PER_NODE) or (int(mapped[1]) if mapped else None)
+    total = count_of(own, _PROCESSES)
+    if total is None and hosts and not own.keys() & {*_PROCESSES, *_PER_NODE, *_MAPPED}:
+        total = sum(slot or 0 for slot in slots) if all(slots) else None
+    names = {host.partition(":")[0] for host in hosts}
+    return Allotment(len(names) or None, per_node, total)
 
 
 _ALLOTMENTS: Mapping[str, Callable[[Options], Allotment]] = {
@@ -73,7 +89,7 @@ _ALLOTMENTS: Mapping[str, Callable[[Options], Allotment]] = {
     "jsrun": _of_jsrun,
     "flux": _of_flux,
     "aprun": _of_aprun,
-    "ibrun": _of_mpi,
+    "ibrun": _of_ibrun,
     "mpirun": _of_mpi,
 }
 ALLOTTING = tuple(_ALLOTMENTS)
@@ -127,7 +143,7 @@ def launched_npus(
         return _of_framework(kind, options[kind], environment, nodes, per_node)
     nearest = next(reversed([*found]), "srun")
     if nearest == "mpirun":
-        return _of_slots(options[nearest], environment)
+        return found[nearest].total or _of_slots(options[nearest], environment, slurm, nodes)
     own = options.get("srun", {})
     total = count_of(own, ("-n", "--ntasks", "-G", "--gpus")) or slurm.get("gpus") or slurm.get("ntasks")
     said = found[nearest].total if nearest in found else None
@@ -135,11 +151,12 @@ def launched_npus(
     return said or _product(nodes, per_node) or total or number
 
 
-def _of_slots(own: Options, environment: Options) -> int | None:
-    """The processes of mpirun: without a number, one on each slot that it is given."""
+def _of_slots(own: Options, environment: Options, slurm: Mapping[str, int], nodes: int | None) -> int | None:
+    """The processes of mpirun without a number: so many a node, or one on each slot that it is given."""
     if own.keys() & {*_PROCESSES, *_PLACED}:
-        return count_of(own, _PROCESSES)
-    return _whole(environment.get("OMPI_UNIVERSE_SIZE", ""))
+        return None if own.keys() & {*_PROCESSES} else _product(nodes, _of_mpi(own).per_node)
+    tasks = slurm.get("ntasks") or _product(nodes, slurm.get("ntasks-per-node"))
+    return _whole(environment.get("OMPI_UNIVERSE_SIZE", "")) or tasks
 
 
 def _included(text: str) -> int | None:

@@ -50,11 +50,14 @@ _FLAGS = {
         --tpu --no-python -m --module -q --quiet --same-network --debug --enable-cpu-affinity --use-xpu""",
     "deepspeed": """--force-multi --no-ssh --no-ssh-check --no-local-rank --no-python --module -m
         --bind-cores-to-rank --elastic-training --save-pid --enable-each-rank-log""",
-    "mpirun": "--allow-run-as-root --oversubscribe --tag-output -tag-output --report-bindings -v -q",
+    "mpirun": """--allow-run-as-root --oversubscribe --nooversubscribe --tag-output -tag-output
+        --report-bindings -report-bindings --display-map -display-map --display-allocation --line-buffer
+        --use-hwthread-cpus --timestamp-output --merge-stderr-to-stdout --no-vni --genvall -genvall --genvnone
+        -genvnone -l -prepend-rank --verbose --quiet -v -q""",
     "torchx": "--dryrun --wait --log",
     "python": "-u -B -O -OO -E -s -S -I -q -b -bb -v",
 }
-_PAIRS = frozenset({"-mca", "--mca", "-gmca", "--gmca"})
+_PAIRS = frozenset({"-mca", "--mca", "-gmca", "--gmca", "-genv", "--genv", "-env", "--prtemca"})
 _ONE_LETTER = frozenset({"srun", "jsrun", "flux"})  # one dash, one letter: -bpacked:7 is -b with its value
 _OF_TORCHX = {"-m": "--module", "--m": "--module", "--script": "--script", "-j": "-j", "--j": "-j"}
 

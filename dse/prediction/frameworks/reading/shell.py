@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import is_file
 from dse.prediction.frameworks.reading.conditions import holds
 from dse.prediction.frameworks.reading.files import text_of
-from dse.prediction.frameworks.reading.launchers import ASSIGNED, LAUNCHERS, is_launched, started_at
-from dse.prediction.frameworks.reading.shell_builtins import BUILTINS, Builtins
+from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
+from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
+from dse.prediction.frameworks.reading.shell_inputs import INPUTS, echoed, printed
 from dse.prediction.frameworks.reading.shell_nodes import Simple
-from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
+from dse.prediction.frameworks.reading.shell_processes import (
+    MOST_SHELLS,
+    MOST_TEXT,
+    WITHOUT_OUTPUT,
+    Command,
+    Processes,
+)
+from dse.prediction.frameworks.reading.shell_slurm import batch_counts, slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import EXPORTS, Statements
 from dse.prediction.frameworks.reading.shell_words import Variables
-from dse.prediction.frameworks.reading.values import OUTPUT, ask, mark, missing_in, readable
+from dse.prediction.frameworks.reading.values import ask, missing_in, readable
 
 _MOST_WORDS = 100_000
-_MOST_SHELLS = 3
-_MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _PASSED_NAMES = """
 . : cat cd chmod clear conda cp date dcgmi df du echo find free git grep hash head hostname id ln ls
@@ -30,31 +35,23 @@ lscpu mkdir ml module mv nvidia-smi pip popd printenv printf ps pushd pwd rm rmd
 rsync sacct sacctmgr scontrol set shopt sinfo sleep sort source spack squeue tail tar tee trap true type
 ulimit umask uname uptime wait wc which whoami
 """
-_SHELLS = ("sh", "bash")
-_TAKES_TEXT = re.compile(r"-[a-z]{0,4}c[a-z]{0,4}")
 _REMOTE = ("ssh", "pdsh")
-_REMOTE_VALUES = tuple(f"-{letter}" for letter in "FJRfiloptuwx")
 _SILENT = (":", "true", "set", "echo", "mkdir")  # commands that change no word of others
 _PASSED = frozenset(_PASSED_NAMES.split())
 
 
 @dataclass(frozen=True)
-class Command:
-    """A command that launches a program: its words, variables set for it and those exported, and its line."""
-
-    words: tuple[str, ...]
-    environment: Mapping[str, str]
-    line: int
-
-
-@dataclass(frozen=True)
 class Script:
-    """Commands in order, how many nodes and GPUs the lines for Slurm ask for, and what was passed over."""
+    """Commands in order, how many nodes and GPUs the lines for Slurm ask for, and what was passed over.
+
+    `files` are texts that the script writes, by their names.
+    """
 
     commands: tuple[Command, ...]
     slurm: Mapping[str, int]
     notes: tuple[str, ...]
     uses_arguments: bool
+    files: Mapping[str, str]
 
 
 def read_script(
@@ -71,38 +68,43 @@ def read_script(
     Raises:
         InputError: something is outside the subset that is read, named with its line; bounds are exceeded.
     """
-    if len(text) > _MOST_TEXT or "\0" in text:
-        problem = f"at most {_MOST_TEXT} characters, none of them NUL, are allowed"
+    if len(text) > MOST_TEXT or "\0" in text:
+        problem = f"at most {MOST_TEXT} characters, none of them NUL, are allowed"
         raise InputError(f"{where}: is no script that is read; {problem}")
     slurm = slurm_counts(text)
     known = {**slurm_variables(slurm), **(given or {})}
+    slurm = slurm or batch_counts(text)
     reader = _Interpreter(Variables(where, known, tuple(arguments)), folder)
     try:
         reader.run(Statements(text, where).all())
     except RecursionError:
         raise InputError(f"{where}: its functions call each other too deeply to be read") from None
     return Script(
-        tuple(reader.commands), slurm, tuple(reader.variables.notes), reader.variables.uses_arguments
+        tuple(reader.commands),
+        reader.slurm or slurm,
+        tuple(reader.variables.notes),
+        reader.variables.uses_arguments,
+        reader.files,
     )
 
 
-class _Interpreter(Builtins):
-    def __init__(self, variables: Variables, folder: Path | None) -> None:
-        super().__init__(variables)
-        self.commands: list[Command] = []
-        self._folder = folder
-        self._shells = 0
-        self._files: dict[str, str] = {}
-
+class _Interpreter(Processes):
     def _simple(self, node: Simple) -> int:
         if not node.words:
+            self._output_status = 0
             for assignment in node.assignments:
                 self._assign(assignment)
-            return 0
+            return self._output_status
         words = self._words(node)
         name = words[0] if words else ""
+        if self._outputs and name not in self._functions and name not in WITHOUT_OUTPUT:
+            self._print(name, words[1:], node)
         if name in ("cat", "tee") and node.text is not None:
-            self._write(node, words)
+            with suppress(InputError):  # a text of what only a shell knows is no file that is read
+                self._write(node, words, self.variables.text(node.text.parts))
+        if name in ("echo", "printf") and node.target:
+            told = echoed(words[1:]) if name == "echo" else printed(words[1:])
+            self._write(node, words[:1], told or "")
         if name in self._functions:
             return self._call(name, words[1:], node)
         if name in ("[", "test"):
@@ -121,8 +123,10 @@ class _Interpreter(Builtins):
             status = self._launch(words[1:], node)
             self._is_over = self._is_over or len(words) > 1
             return status
-        if name == "false" or (name == "getopts" and not self.variables.positional):
+        if name == "false":
             return 1
+        if name in INPUTS:
+            return self._input(name, words[1:], node)
         if name in (".", "source") and (sourced := self._sourced(words[1:], node)) is not None:
             return sourced
         if name == "command" and words[1:2] in (["-v"], ["-V"]):
@@ -130,7 +134,7 @@ class _Interpreter(Builtins):
         if name == "set":
             self._set(words[1:])
         if name == "printf" and words[1:2] == ["-v"] and words[2:]:
-            self.variables.assign(words[2], mark(OUTPUT, is_computed=True))
+            self._formatted(words, node)
         if name in _PASSED:
             note = f"line {node.line}: {name} is passed over"
             if name not in _SILENT and note not in self.variables.notes:
@@ -138,14 +142,12 @@ class _Interpreter(Builtins):
             return 0
         return self._launch(words, node)
 
-    def _write(self, node: Simple, words: Sequence[str]) -> None:
-        """Keep a text that a script writes into a file, which it may start later."""
+    def _write(self, node: Simple, words: Sequence[str], text: str) -> None:
+        """Keep a text that a script writes into a file, which it may start or name later."""
         target = self.variables.text(node.target) if node.target else words[-1] if len(words) > 1 else ""
         name = PurePosixPath(readable(target)).name
-        if node.text is not None and name:
-            older = self._files.pop(name, "")
-            with suppress(InputError):  # a text of what only a shell knows is no script that is read
-                self._files[name] = older * node.adds + self.variables.text(node.text.parts)
+        if name and not target.startswith(("&", "/dev/")):
+            self.files[name] = self.files.get(name, "") * node.adds + text
 
     def _words(self, node: Simple) -> list[str]:
         words = list[str]()
@@ -161,17 +163,17 @@ class _Interpreter(Builtins):
         """Read a file that the script wrote, or one of its folder; one outside the subset is passed over."""
         name = readable(words[0]).rpartition("/")[2] if words else ""
         path = self._folder / name if self._folder and name else None
-        is_there = name in self._files or (path is not None and is_file(path))
-        if not is_there or self._shells >= _MOST_SHELLS:
+        is_there = name in self.files or (path is not None and is_file(path))
+        if not is_there or self._shells >= MOST_SHELLS:
             return None
         values, where = self.variables, self.variables.where
         before = values.positional, values.is_function
         try:
-            if path is None or name in self._files:
-                nodes = Statements(self._files[name], where, node.line).all()
+            if path is None or name in self.files:
+                nodes = Statements(self.files[name], where, node.line).all()
             else:
                 where = str(path)
-                nodes = Statements(text_of(path)[:_MOST_TEXT].replace("\0", ""), where).all()
+                nodes = Statements(text_of(path)[:MOST_TEXT].replace("\0", ""), where).all()
         except InputError as error:
             values.notes.append(f"line {node.line}: {name} is passed over: {error}")
             return 0
@@ -191,8 +193,12 @@ class _Interpreter(Builtins):
         place = self._place(node.line)
         if missing_in(words[0]):
             raise ask(words[0], place, "the command")
+        if words[0] == "sbatch":
+            return self._submit(words[1:], node)
         if words[0] in _REMOTE:
             return self._remote(words, node)
+        if node.text is not None:
+            return self._piped(words, node)
         if found := self._inner(words, place):
             at, text, arguments = found
             return self._process(text, node, words[:at], arguments)
@@ -208,62 +214,6 @@ class _Interpreter(Builtins):
         environment |= {item.name: self.variables.text(item.word) for item in node.assignments}
         self.commands.append(Command(tuple(words), environment, node.line))
         return 0
-
-    def _inner(self, words: Sequence[str], place: str) -> tuple[int, str, Sequence[str]] | None:
-        """The place of a shell in a command, the script that it runs if that is known, and its arguments."""
-        first = started_at(words, place)
-        for at, word in enumerate(words):
-            behind, has_text, is_shell = at, False, PurePosixPath(readable(word)).name in _SHELLS
-            if is_shell:
-                behind += 1
-                while words[behind : behind + 1] and words[behind].startswith(("-", "+")):
-                    has_text = has_text or _TAKES_TEXT.fullmatch(words[behind]) is not None
-                    behind += 2 if words[behind] in ("-o", "+o", "-O") else 1
-            if has_text and behind < len(words):
-                return at, words[behind], words[behind + 2 :]
-            name = PurePosixPath(readable(words[behind])).name if behind < len(words) else ""
-            if name in self._files and (is_shell or at == first):
-                return at, self._files[name], words[behind + 1 :]
-        return None
-
-    def _remote(self, words: list[str], node: Simple) -> int:
-        """Read what runs on another host, whose name follows the options of ssh."""
-        at = 1
-        while at < len(words) and words[at].startswith("-"):
-            at += 2 if words[at] in _REMOTE_VALUES else 1
-        at += words[0] == "ssh"
-        return self._process(" ".join(words[at:]), node) if words[at:] else 0
-
-    def _process(
-        self, text: str, node: Simple, prefix: Sequence[str] = (), arguments: Sequence[str] = ()
-    ) -> int:
-        """Read a text that another shell runs: of the variables, it sees those that are exported.
-
-        `prefix` launches that shell, such as srun with its options.
-        """
-        values, before = self.variables, len(self.commands)
-        own: dict[str, str | list[str]] = {item.name: values.text(item.word) for item in node.assignments}
-        own |= {word.partition("=")[0]: word.partition("=")[2] for word in prefix if ASSIGNED.match(word)}
-        uses_arguments = values.uses_arguments
-        with self._deeper(node.line), self._apart():
-            self._exported |= dict.fromkeys(own)
-            seen = {**self._exported, **values.given}
-            values.values = {name: value for name, value in values.values.items() if name in seen} | own
-            self._functions = {name: body for name, body in self._functions.items() if name in seen}
-            self._locals, self._exports_all = [], False
-            values.positional, values.is_function, values.status = tuple(arguments), True, 0
-            status = self.run(Statements(text, values.where, node.line).all())
-        values.uses_arguments = uses_arguments
-        self.commands[before:] = [replace(c, words=(*prefix, *c.words)) for c in self.commands[before:]]
-        return status
-
-    @contextmanager
-    def _deeper(self, line: int) -> Iterator[None]:
-        self._shells += 1
-        if self._shells > _MOST_SHELLS:
-            raise InputError(f"{self._place(line)}: at most {_MOST_SHELLS} scripts in a script are read")
-        yield
-        self._shells -= 1
 
     def _scalar(self, name: str) -> str:
         value = self.variables.values.get(name, self.variables.given.get(name, ""))

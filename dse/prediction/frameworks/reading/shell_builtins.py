@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.base.errors import InputError
+from dse.prediction.frameworks.reading.shell_arrays import Table, placed
 from dse.prediction.frameworks.reading.shell_flow import Flow
-from dse.prediction.frameworks.reading.shell_nodes import Assignment, Simple
+from dse.prediction.frameworks.reading.shell_nodes import Assignment, Simple, Word
+from dse.prediction.frameworks.reading.shell_tokens import Part
+from dse.prediction.frameworks.reading.values import ask, missing_in
 
 BUILTINS = frozenset({"unset", "exit", "return", "shift", "break", "continue"})
+
+_FIRST = (Part("text", "0", True, 0),)
 
 
 class Builtins(Flow):
@@ -19,42 +24,95 @@ class Builtins(Flow):
         if self._exports_all:
             self._exported[name] = None
         if assignment.items is not None:
-            items = [field for item in assignment.items for field in values.fields(item)]
+            values.assign(name, self._items(assignment))
+            return
+        if assignment.place:
             before = values.values.get(name, [])
-            older = [before] if isinstance(before, str) else before
-            values.assign(name, [*older, *items] if assignment.adds else items)
+            items = [before] if isinstance(before, str) else before
+            self._put(items, assignment, assignment.place, assignment.word, adds=assignment.adds)
             return
         if name in values.given and len(assignment.word) == 1 and assignment.word[0].kind == "command":
             values.assign(name, values.given[name])
             return
         text = values.text(assignment.word)
         older_text = values.values.get(name, values.given.get(name, "")) if assignment.adds else ""
-        if isinstance(older_text, list):
-            text, older_text = f"{older_text[0] if older_text else ''}{text}", ""
-        values.assign(name, older_text + text)
+        present = values.values.get(name)
+        if isinstance(present, Table):
+            self._put(present, assignment, _FIRST, assignment.word, adds=assignment.adds)
+        elif isinstance(present, list):  # a text changes the first item only
+            first = present[0] if assignment.adds and present else ""
+            values.assign(name, [first + text, *present[1:]])
+        else:
+            values.assign(name, f"{older_text}{text}")
+
+    def _items(self, assignment: Assignment) -> list[str]:
+        """The items of an array, some of which may have their places."""
+        name, values = assignment.name, self.variables
+        before = values.values.get(name, [])
+        found: list[str] = Table() if isinstance(before, Table) else []
+        if assignment.adds:
+            found = [before] if isinstance(before, str) else before
+        for item in assignment.items or ():
+            if told := placed(item):
+                place, adds, value = told
+                found = self._put(found, assignment, place, value, adds=adds)
+            elif isinstance(found, Table):
+                problem = f"{name} has texts as places; write {name}=([KEY]=VALUE ...)"
+                raise InputError(f"{self._place(assignment.line)}: {problem}")
+            else:
+                found = [*found, *values.fields(item)]
+        return found
+
+    def _put(
+        self, items: list[str], assignment: Assignment, place: Word, value: Word, *, adds: bool
+    ) -> list[str]:
+        """Return an array with an item at a place, and assign it.
+
+        Raises:
+            InputError: the place is open, or would leave a gap.
+        """
+        name, values, where = assignment.name, self.variables, self._place(assignment.line)
+        key = values.text(place)
+        if missing_in(key):
+            raise ask(key, where, f"the place in {name}")
+        if isinstance(items, Table):
+            older = items.get(key) or "" if adds else ""
+            found: list[str] = Table({**dict(items.items()), key: older + values.text(value)}.items())
+        else:
+            at = values.place_of(key, assignment.line)
+            at += len(items) if at < 0 else 0
+            if not 0 <= at <= len(items):
+                problem = f"{name}[{at}] leaves a gap behind {len(items)} items, which is not read"
+                raise InputError(f"{where}: {problem}; assign the places in order")
+            older = items[at] if adds and at < len(items) else ""
+            found = [*items[:at], older + values.text(value), *items[at + 1 :]]
+        values.assign(name, found)
+        return found
 
     def _export(self, node: Simple, words: Sequence[str]) -> None:
-        is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals)
+        flags = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+        is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals) and "g" not in flags
+        if "n" in flags and words[0] != "export":
+            raise InputError(f"{self._place(node.line)}: -n is not read; write the name itself")
         for assignment in node.exported:
-            self._declare(assignment.name, is_local)
+            self._declare(assignment.name, is_local, is_table="A" in flags)
             self._assign(assignment)
         for word in words[1:]:
             name, is_assigned, value = word.partition("=")
             if word.startswith("-"):
-                if "A" in word or "n" in word:
-                    kind = "arrays have numbers as places" if "A" in word else "write the name itself"
-                    raise InputError(f"{self._place(node.line)}: {word} is not read; {kind}")
                 continue
-            self._declare(name, is_local)
+            self._declare(name, is_local, is_table="A" in flags)
             if is_assigned:
                 self.variables.assign(name, value)
 
-    def _declare(self, name: str, is_local: bool) -> None:
+    def _declare(self, name: str, is_local: bool, *, is_table: bool = False) -> None:
         """Make a variable one of commands, or of the function that runs: then its value comes back."""
         if is_local:
             self._locals[-1].setdefault(name, self.variables.values.pop(name, None))
         else:
             self._exported[name] = None
+        if is_table and not isinstance(self.variables.values.get(name), Table):
+            self.variables.assign(name, Table())
 
     def _call(self, name: str, words: Sequence[str], node: Simple) -> int:
         """Run a function: its words are the arguments, and variables before it are its own."""
@@ -104,8 +162,17 @@ class Builtins(Flow):
 
     def _set(self, words: Sequence[str]) -> None:
         """Take the arguments that `set` gives the script: those behind --, or all that begin with no sign."""
-        if words[:1] in (["-a"], ["+a"]) or words[1:2] == ["allexport"]:
-            self._exports_all = words[0].startswith("-")
+        for at, word in enumerate(words[: words.index("--")] if "--" in words else words):
+            if word[:1] not in ("-", "+"):
+                continue
+            is_on, letters = word[0] == "-", word[1:]
+            named = words[at + 1] if letters.endswith("o") and words[at + 1 :] else ""
+            if "a" in letters or named == "allexport":
+                self._exports_all = is_on
+            if "e" in letters or named == "errexit":
+                self._ends_on_failure = is_on
+            if named == "pipefail":
+                self._joins_failures = is_on
         if "--" in words:
             self.variables.positional = tuple(words[words.index("--") + 1 :])
             self.variables.is_function = True  # none of them is open

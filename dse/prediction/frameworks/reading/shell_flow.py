@@ -38,12 +38,15 @@ class Flow(ABC):
         self._steps = 0
         self._exported: dict[str, None] = {}
         self._exports_all = False
+        self._ends_on_failure, self._joins_failures = False, False  # as set -e and pipefail have it
+        self._guards = 0
         self._functions: dict[str, Sequence[Node]] = {}
         self._locals: list[dict[str, str | list[str] | None]] = []
         self._is_over = False
         self._has_returned = False
         self._loops = 0
         self._leaves = ""
+        self._option_place, self._rest_of_option = 0, ""  # of getopts: further letters in the same word
 
     @abstractmethod
     def _simple(self, node: Simple) -> int:
@@ -56,8 +59,27 @@ class Flow(ABC):
             if self._is_left:
                 return self.variables.status
             self._count_step()
-            status = self._one(node)
+            status = self._one(node) if isinstance(node, Chain) else self._checked(node)
         return status
+
+    def _checked(self, node: Node) -> int:
+        """Run a statement; with set -e the script is over where one fails that no condition holds."""
+        status = self._one(node)
+        is_command = isinstance(node, (Simple, Test, Subshell, Pipeline))
+        is_command = is_command and not (isinstance(node, Pipeline) and node.is_negated)
+        if status and self._ends_on_failure and is_command and not (self._guards or self._is_left):
+            self.variables.notes.append(
+                f"line {node.line}: a command fails, and set -e ends the script there"
+            )
+            self._is_over = True
+        return status
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Let statements fail, as in a condition."""
+        self._guards += 1
+        yield
+        self._guards -= 1
 
     @property
     def _is_left(self) -> bool:
@@ -77,7 +99,7 @@ class Flow(ABC):
     def _status_of(self, node: Node) -> int:
         if isinstance(node, Choice):
             for condition, body in node.branches:
-                if not condition or self.run(condition) == 0 or self._is_left:
+                if not condition or self._holds(condition) or self._is_left:
                     return self.run(body)
             return 0
         if isinstance(node, Test):
@@ -100,6 +122,10 @@ class Flow(ABC):
             return 0
         return self._simple(node)
 
+    def _holds(self, condition: Sequence[Node]) -> bool:
+        with self._guarded():
+            return self.run(condition) == 0
+
     def _loop(self, loop: Loop) -> int:
         values, status = list(self.variables.positional), 0
         if loop.words is None:
@@ -118,7 +144,7 @@ class Flow(ABC):
     def _repeat(self, loop: Repeat) -> int:
         self.run(loop.before)
         status, goes_on = 0, True
-        while goes_on and (not loop.condition or (self.run(loop.condition) == 0) != loop.is_until):
+        while goes_on and (not loop.condition or self._holds(loop.condition) != loop.is_until):
             if self._is_left:
                 break
             self._count_step()
@@ -144,24 +170,30 @@ class Flow(ABC):
         values.values, self._exported = dict(values.values), dict(self._exported)
         self._functions, self._locals = dict(self._functions), [dict(each) for each in self._locals]
         self._loops = 0  # no break in there leaves a loop around it
+        settings = self._ends_on_failure, self._joins_failures
         yield
+        self._ends_on_failure, self._joins_failures = settings
         values.values, values.positional, values.is_function = kept
         self._exported, self._exports_all, self._functions, self._locals, self._loops = own
         self._is_over, self._has_returned, self._leaves = False, False, ""
 
     def _pipeline(self, node: Pipeline) -> int:
         """Run commands, each in a shell of its own where several are in a pipe; the last gives the status."""
-        status, before = 0, self.variables.status
+        status, failed, before = 0, 0, self.variables.status
         for command in node.commands:
             self.variables.status = before
             with self._apart() if len(node.commands) > 1 else nullcontext():
                 status = self._one(command)
+            failed = status or failed
+        status = failed if self._joins_failures else status
         is_negated = node.is_negated and not (self._is_over or self._has_returned)
         return int(status == 0) if is_negated else status
 
     def _chain(self, chain: Chain) -> int:
-        status = self._one(chain.first)
+        with self._guarded():
+            status = self._one(chain.first)
         for operator, node in chain.others:
             if (status == 0) == (operator == "&&") and not self._is_left:
-                status = self._one(node)
+                with self._guarded() if node is not chain.others[-1][1] else nullcontext():
+                    status = self._checked(node)
         return status

@@ -16,13 +16,14 @@ Node = Union[
 
 @dataclass(frozen=True)
 class Assignment:
-    """NAME=word or NAME=(items); `adds` where it is +=."""
+    """NAME=word, NAME=(items) or NAME[place]=word; `adds` where it is +=."""
 
     name: str
     adds: bool
     word: Word
     items: tuple[Word, ...] | None
     line: int
+    place: Word = ()
 
 
 @dataclass(frozen=True)

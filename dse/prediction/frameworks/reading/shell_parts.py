@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from dse.prediction.frameworks.reading.shell_arrays import placed
 from dse.prediction.frameworks.reading.shell_nodes import Assignment, Chain, Node, Simple, Word
 from dse.prediction.frameworks.reading.shell_tokens import Part, Token
 
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
+_PLACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[", re.ASCII)
 _SET = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:([-+])\2\s*$|([-+*/%]?)=(?!=))", re.ASCII)
 _STEPPED = re.compile(r"\s*([-+])\1\s*([A-Za-z_][A-Za-z0-9_]*)\s*", re.ASCII)
 
@@ -48,7 +50,17 @@ def assignment(token: Token) -> Assignment | None:
     first = token.parts[0]
     found = _ASSIGNED.match(first.text) if first.kind == "text" and not first.is_quoted else None
     if found is None:
-        return None
+        return _placed(token)
     rest = first._replace(text=first.text[found.end() :])
     word = (*([rest] if rest.text else []), *token.parts[1:])
     return Assignment(found[1], bool(found[2]), word, None, token.line)
+
+
+def _placed(token: Token) -> Assignment | None:
+    """NAME[PLACE]=VALUE."""
+    first = token.parts[0]
+    found = _PLACED.match(first.text) if first.kind == "text" and not first.is_quoted else None
+    if found is None:
+        return None
+    item = placed((first._replace(text=first.text[found.end() - 1 :]), *token.parts[1:]))
+    return Assignment(found[1], item[1], item[2], None, token.line, item[0]) if item else None

@@ -1,4 +1,4 @@
-"""Lines for Slurm in a shell script, and the variables that they make."""
+"""Lines for Slurm, LSF and PBS in a shell script, and the variables that those for Slurm make."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ _SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _PARTS = re.compile(r"^#SBATCH[ \t]+(?:het|pack)job\b", re.MULTILINE)
 _DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
 _SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
+_BSUB = re.compile(r"^#BSUB[ \t]+(.*)$", re.MULTILINE)
+_OF_LSF: Mapping[str, re.Pattern[str]] = {
+    "nodes": re.compile(r"-nnodes[ \t]+([1-9][0-9]{0,6})(?![\w,])", re.ASCII),
+    "slots": re.compile(r"-n[ \t]+([1-9][0-9]{0,6})(?![\w,])", re.ASCII),
+    "slots-per-node": re.compile(r"\bptile=([1-9][0-9]{0,6})", re.ASCII),
+    "gpus-per-node": re.compile(
+        r"-gpu[ \t]+[\"']?(?:[^\"'\n]{0,99}:)?num=([1-9][0-9]{0,3})(?![\w/])", re.ASCII
+    ),
+}
+_PBS = re.compile(r"^#PBS[ \t]+-l[ \t]*(\S{1,300})", re.MULTILINE)
+_CHUNKS = re.compile(r"(?:^|,)(select|nodes)=([1-9][0-9]{0,6})(?![\w+.-])([^,+]*)(?![^,]*\+)", re.ASCII)
+_OF_CHUNK = re.compile(r":(ngpus|gpus|mpiprocs)=([1-9][0-9]{0,3})(?=[:,]|$)", re.ASCII)
+_PBS_NAMES = {"ngpus": "gpus-per-node", "gpus": "gpus-per-node", "mpiprocs": "ntasks-per-node"}
 _COUNT = re.compile(r"(?:[A-Za-z0-9_.-]+:)*([1-9][0-9]{0,6})", re.ASCII)
 
 
@@ -28,6 +41,24 @@ def slurm_counts(text: str) -> dict[str, int]:
             count = _COUNT.fullmatch(value)
             if count and name in ("nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"):
                 found[name] = int(count[1])
+    return found
+
+
+def batch_counts(text: str) -> dict[str, int]:
+    """Return the nodes and the GPUs of each for which `#BSUB` or `#PBS` lines ask, by the names of Slurm.
+
+    Slots are cores, so that they tell the nodes only. Chunks of several kinds, joined by +, are not counted.
+    """
+    found: dict[str, int] = {}
+    for line in _BSUB.findall(text):
+        found |= {name: int(told[1]) for name, form in _OF_LSF.items() if (told := form.search(line))}
+    slots, each = found.pop("slots", 0), found.pop("slots-per-node", 0)
+    if slots and each and slots % each == 0:
+        found.setdefault("nodes", slots // each)
+    for line in _PBS.findall(text):
+        if chunks := _CHUNKS.search(line):
+            found |= {"nodes": int(chunks[2])}
+            found |= {_PBS_NAMES[name]: int(count) for name, count in _OF_CHUNK.findall(chunks[3])}
     return found
 
 

@@ -29,6 +29,7 @@ _REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", 
 _UNREAD = frozenset({"select", "}", "do", "done", "esac"})
 EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _COPIES = ("cat", "tee")  # commands that only copy their input
+_TAKERS = (*_COPIES, "read", "mapfile", "readarray", "bash", "sh", "sbatch", "srun", "ssh")
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
     "allowed are assignments, arrays, if ... fi with [[ ]], [ ] or (( )), case ... esac, for and while ... "
@@ -158,7 +159,7 @@ class Statements:
     def _redirected(self, command: str) -> bool:
         """Pass over a redirection; nothing is read or written."""
         is_input = self._token.text == "<<"
-        if is_input and command not in _COPIES:
+        if is_input and command not in _TAKERS:
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
         if not is_input and self._token.text not in _REDIRECTIONS:
             return False
@@ -168,8 +169,14 @@ class Statements:
         if is_input:
             self._text = Input(self._token.parts)
             self._tokens.inputs.append(self._text)
+        elif operator == "<<<" and command in _TAKERS:
+            end = Part("text", "\n", True, self._token.line)
+            self._text = Input((), (*(part._replace(is_quoted=True) for part in self._token.parts), end))
         elif operator in (">", ">>", ">|"):
             self._target, self._adds = self._token.parts, operator == ">>"
+        elif operator in (">&", "&>", "&>>"):
+            sign = Part("text", "&", True, self._token.line)
+            self._target = (sign, *self._token.parts) if operator == ">&" else self._token.parts
         self._move()
         return True
 
@@ -244,6 +251,9 @@ class Statements:
         while self._reserved() != "]]":
             if self._token.kind in ("end", "array") or self._token.text in (";", "\n", "&", "|", "<", ">"):
                 self._refuse(f"this [[ is not read; {CONDITIONS}", line)
+            if self._reserved() == "=~":
+                tokens.append(self._token)
+                self._token = self._tokens.form()
             tokens.append(self._move())
         self._move()
         return Test(tuple(tokens), line)
@@ -293,7 +303,7 @@ class Statements:
 
     def _pattern(self) -> str:
         parts = self._token.parts
-        if not parts or any(p.kind != "text" or ("[" in p.text and not p.is_quoted) for p in parts):
+        if not parts or any(p.kind != "text" for p in parts):
             self._refuse(_PATTERNS)
         return globbed((part.text, part.is_quoted) for part in self._move().parts)
 
@@ -333,5 +343,8 @@ class Statements:
         self._tokens.refuse(problem, line or self._token.line)
 
 
-_PATTERNS = "this pattern is not read; write texts with * and ?, joined by |, and )"
-CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, -v, !, && and ||"
+_PATTERNS = "this pattern is not read; write texts with *, ? and [ ], joined by |, and )"
+CONDITIONS = (
+    "allowed are texts with == = !=, a form behind =~, numbers with -eq -ne -gt -ge -lt -le, -z, -n, -v, !, "
+    "&& and ||"
+)

@@ -16,7 +16,7 @@ MOST_NESTING = 20
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]", re.ASCII)
 _BRACED_NAME = re.compile(
-    r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([@*]|[-+*A-Za-z0-9_ $(){}]{1,60})\])?", re.ASCII
+    r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([^][\n]{1,100})\])?", re.ASCII
 )
 _CHANGE = re.compile(rf":?[-=+?]|{'|'.join(map(re.escape, SIGNS))}")
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+")
@@ -25,8 +25,7 @@ _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
 _OPERATOR = re.compile(r"\n|&&|\|\||\|&|;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
-_PLACED = re.compile(r"\[[^]]+\]\+?=")
-_COMMAND = re.compile(r"\$\((?!\()|`")
+_COMMAND = re.compile(r"(?<!\\)(?:\$\((?!\()|`)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 _BRACKET = re.compile(r"[()]|'[^']*'")
@@ -59,7 +58,7 @@ class Input:
 
 
 class Token(NamedTuple):
-    """A `word`, an `array` with its items, an `operator`, or the `end`."""
+    """A `word`, an `array` with its items, a `form` behind =~, an `operator`, or the `end`."""
 
     kind: str
     line: int
@@ -163,6 +162,27 @@ class Tokens:
             return self.next()
         return Token("word", line, parts=tuple(parts))
 
+    def form(self) -> Token:
+        """Return the regular expression that stands here, up to a blank outside its parentheses.
+
+        Raises:
+            InputError: it has what is not read.
+        """
+        if blanks := _BLANKS.match(self.text, self.at):
+            self._advance(blanks.end())
+        line, depth, parts = self.line, 0, list[Part]()
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign in "'\"\\$`":
+                self._special(parts, is_quoted=False)
+                continue
+            depth += {"(": 1, ")": -1}.get(sign, 0)
+            if depth < 0 or sign == "\n" or (sign in " \t\r" and depth == 0):
+                break
+            parts.append(Part("text", sign, False, line))
+            self._advance(self.at + 1)
+        return Token("form", line, parts=tuple(parts))
+
     def _items(self, line: int) -> tuple[tuple[Part, ...], ...]:
         items = list[tuple[Part, ...]]()
         self._enter()
@@ -170,10 +190,6 @@ class Tokens:
             token = self.next()
             if token.kind == "word":
                 items.append(token.parts)
-                if token.parts[0].kind == "text" and _PLACED.match(token.parts[0].text):
-                    self.refuse(
-                        "an array is read without places; write NAME=(5 6), not NAME=([0]=5 [1]=6)", line
-                    )
             elif token.kind == "operator" and token.text == ")":
                 self.depth -= 1
                 return tuple(items)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
+from dse.prediction.frameworks.reading.shell_arrays import Table
 from dse.prediction.frameworks.reading.shell_braces import listed
 from dse.prediction.frameworks.reading.shell_changes import SIGNS, Operand, changed, globbed
-from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
+from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part, Token, Tokens
 from dse.prediction.frameworks.reading.values import (
     OUTPUT,
     ask,
@@ -34,7 +35,7 @@ _HARMLESS = frozenset(_HARMLESS_NAMES.split())
 _BLANKS = " \t\n\r"
 _JOINTS = re.compile(r"\|\||&&|\$?\(|[|;&\n]")
 _BACKQUOTED = re.compile(r"`([^`]*)`")
-_READ = re.compile(r"(?<![<\w])<(?![<(])|2>&1|2>\s*/dev/null")
+_READ = re.compile(r"(?<![<\w])<(?![<(])|2>&1|(?:2|&|1)?>\s*/dev/null")
 """Redirections that write nothing."""
 _QUOTED = re.compile(r"""("[^"\n]*")|'[^'\n]*'""")
 _SIGN_OF_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?|\$(?=\()", re.ASCII)
@@ -58,6 +59,7 @@ class Variables:
     is_function: bool = False
     status: int = 0
     expanded: int = 0
+    output_of: Callable[[Part], str | None] = lambda _: None  # of $(...), where it is only echoed
 
     def fields(self, word: tuple[Part, ...]) -> list[str]:
         """Return the words that a word becomes; unquoted values are parted at blanks.
@@ -67,10 +69,9 @@ class Variables:
         """
         found, current = list[str](), list[str]()
         is_open = False
-        for part in word:
-            is_parted = part.kind != "text" and not part.is_quoted
+        for part, is_parted in self._opened(word):
             for place, value in enumerate(self._pieces(part)):
-                for number, text in enumerate(self._parted(value) if is_parted else [value]):
+                for number, text in enumerate(self.parted(value) if is_parted else [value]):
                     if (place or number) and is_open:
                         found.append("".join(current))
                         current, is_open = [], False
@@ -79,7 +80,20 @@ class Variables:
                         is_open = True
         return [*found, "".join(current)] if is_open else found
 
-    def _parted(self, value: str) -> list[str]:
+    def _opened(self, word: tuple[Part, ...]) -> Iterator[tuple[Part, bool]]:
+        """Yield the parts of a word with whether each is parted; a default keeps the quotes within it."""
+        for part in word:
+            is_open = part.kind == "variable" and not part.is_quoted and part.change[-1:] in ("-", "+")
+            if is_open and any(piece.is_quoted for piece in part.word):
+                value = self._value(part)
+                is_set = value is not None and (part.change[:1] != ":" or value not in ("", [], [""]))
+                if is_set == (part.change[-1] == "+"):
+                    yield from ((piece, not piece.is_quoted) for piece in part.word)
+                    continue
+            yield part, part.kind != "text" and not part.is_quoted
+
+    def parted(self, value: str) -> list[str]:
+        """Return the pieces of a value between blanks, or signs of IFS; the first and last may be empty."""
         signs = self.values.get("IFS", _BLANKS)
         return re.split(f"[{signs}]+", value) if isinstance(signs, str) and signs else [value]
 
@@ -134,8 +148,10 @@ class Variables:
         elif part.kind == "math":
             found = [self._calculated(part)]
         else:
-            _check_command(part, f"{self.where}: line {part.line}")
-            found = [mark(OUTPUT, is_computed=True)]
+            told = self.output_of(part)
+            if told is None:
+                _check_command(part, f"{self.where}: line {part.line}")
+            found = [mark(OUTPUT, is_computed=True) if told is None else told]
         self._grow(sum(map(len, found)) + len(found), f"line {part.line}")
         return found
 
@@ -166,6 +182,7 @@ class Variables:
         if value is None:
             is_list = part.text in "@*" or part.item in ("@", "*")
             is_own = self.is_function and part.text.isdigit()
+            is_own = is_own or (part.item != "" and isinstance(self.values.get(part.text), list))
             return [] if is_list else [""] if is_own else [mark(part.text)]
         if part.change in SIGNS:
             value = self._changed(value, part)
@@ -176,12 +193,12 @@ class Variables:
         return [str(joint).join(value)] if is_joined else list(value)
 
     def _places(self, part: Part) -> list[str]:
-        """The places of the items of an array."""
+        """The places of the items of an array, or their keys."""
         items = self._value(part._replace(before=""))
         items = [items] if isinstance(items, str) else items or []
         if open_items := "".join(filter(missing_in, items)):
             raise ask(open_items, f"{self.where}: line {part.line}", f"${{!{part.text}[{part.item}]}}")
-        places = list(map(str, range(len(items))))
+        places = items.keys if isinstance(items, Table) else list(map(str, range(len(items))))
         return [" ".join(places)] if part.is_quoted and part.item == "*" else places
 
     def _length(self, value: str | list[str] | None, part: Part) -> str:
@@ -229,8 +246,21 @@ class Variables:
 
     def _index(self, text: str, part: Part) -> int:
         """The number of an expression in brackets, or of a place."""
-        plain = _SIGN_OF_NAME.sub(r"\1", text)
+        plain = _SIGN_OF_NAME.sub(r"\1", text.replace('"', ""))
         return calculated(plain, lambda name: self._known(name, part), f"{self.where}: line {part.line}")
+
+    def place_of(self, text: str, line: int) -> int:
+        """Return the place in an array that a text stands for, which may calculate."""
+        return self._index(text, Part("variable", "", True, line))
+
+    def _key(self, part: Part) -> str:
+        """The key in an associative array, in which variables stand with or without quotes."""
+        tokens = Tokens(part.item, self.where, part.line)
+        words = [token.parts for token in iter(tokens.next, Token("end", tokens.line)) if token.parts]
+        key = " ".join(map(self.text, words))
+        if missing_in(key):
+            raise ask(key, f"{self.where}: line {part.line}", f"the place in {part.text}")
+        return key
 
     def _known(self, name: str, part: Part) -> int:
         (value,) = self._variable(Part("variable", name, True, part.line))[:1] or [""]
@@ -263,6 +293,8 @@ class Variables:
             return [value] if isinstance(value, str) else value
         if isinstance(value, str):
             return value if not part.item or self._index(part.item, part) == 0 else None
+        if isinstance(value, Table):
+            return value.get(self._key(part) if part.item else "0")
         place = self._index(part.item, part) if part.item else 0
         return value[place] if -len(value) <= place < len(value) else None
 

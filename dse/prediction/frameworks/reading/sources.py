@@ -16,13 +16,14 @@ from dse.prediction.frameworks.reading.commands import document_of_command, keys
 from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import SUFFIXES, text_of
+from dse.prediction.frameworks.reading.files import SUFFIXES, Folder, text_of
 from dse.prediction.frameworks.reading.hosts import hosts_of
-from dse.prediction.frameworks.reading.launchers import launch_of
+from dse.prediction.frameworks.reading.launchers import launch_of, started_at
 from dse.prediction.frameworks.reading.manifests import Manifest, read_manifest
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
-from dse.prediction.frameworks.reading.shell import Command, read_script
+from dse.prediction.frameworks.reading.shell import read_script
+from dse.prediction.frameworks.reading.shell_processes import Command
 
 _SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
 SCHEDULE_FILE = "parallelism.pipeline_parallel_schedule_csv"
@@ -117,11 +118,12 @@ def _script(
     depth: int = 0,
     slurm: Mapping[str, int] | None = None,
     manifest: Manifest | None = None,
+    written: Mapping[str, str] | None = None,
 ) -> Document:
     """The last program of a framework in a script, with arguments that the script does not take.
 
     A script that it starts, as in `srun bash train.sh`, is read in its place, with the counts of `slurm`. The
-    script may be that of a `manifest`.
+    script may be that of a `manifest`; `written` are files of the scripts that start it.
     """
     where = str(path)
     if manifest is None:
@@ -138,7 +140,8 @@ def _script(
     started = _started(command, path.parent)
     if started is not None and depth < _MOST_DEPTH:
         file, further = started
-        read = _script(file, further, framework, {**given, **command.environment}, depth + 1, slurm)
+        values, files = {**given, **command.environment}, {**(written or {}), **script.files}
+        read = _script(file, further, framework, values, depth + 1, slurm, written=files)
         notes = (*script.notes, f"line {command.line} starts {file.name}, which is read", *read.notes)
         return replace(read, where=where, notes=notes, hosts=hosts or read.hosts)
     words = (*command.words, *(() if script.uses_arguments else arguments))
@@ -146,7 +149,7 @@ def _script(
         words,
         framework,
         where=f"{where}: line {command.line}",
-        folder=path.parent,
+        folder=Folder(path.parent, {**(written or {}), **script.files}),
         slurm=slurm,
         environment={**given, **command.environment},
     )
@@ -158,6 +161,9 @@ def _script(
 def _started(command: Command, folder: Path) -> tuple[Path, list[str]] | None:
     """A script in the folder that a command starts by a shell, with its arguments."""
     words = list(command.words)
+    first = started_at(words, "")
+    if words[first].endswith(_SCRIPTS) and "\0" not in words[first] and is_file(folder / words[first]):
+        return folder / words[first], words[first + 1 :]
     for place, word in enumerate(words[:-1]):
         file = folder / words[place + 1]
         if word in ("bash", "sh") and not words[place + 1].startswith("-") and is_file(file):

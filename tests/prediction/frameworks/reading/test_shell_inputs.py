@@ -1,0 +1,51 @@
+"""Options and texts that scripts take apart, and what their functions print, as bash has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.prediction.frameworks.scripts import launched, words
+
+OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$OPTARG;; esac; done'
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (f'set -- -t 4 -vp2 -- x y; {OPTIONS}; shift $((OPTIND-1)); torchrun $T $V $P "$@" $#',
+         ["4", "1", "2", "x", "y", "2"]),
+        (f"{OPTIONS}; torchrun ${{T:-8}} $OPTIND", ["8", "1"]),
+        ('f(){ local OPTIND=1 o; while getopts ":a:b" o "$@"; do torchrun "$o" "${OPTARG:-}"; done; '
+         '}; f -b -a 3 -z -a',
+         ["b", "", "a", "3", "?", "z", ":", "a"]),
+        ('read -r A B <<< "x  y z "; torchrun "$A" "$B"; read X <<< " q "; torchrun "$X"', ["x", "y z", "q"]),
+        ('IFS=, read -r -a G <<< "0,1,2,3"; torchrun ${#G[@]} "${G[3]}"', ["4", "3"]),
+        ('IFS=: read A B C <<< "a:b c:d:e"; torchrun "$A" "$B" "$C"', ["a", "b c", "d:e"]),
+        ("read -r -d '' A <<'EOT'\n --a 1\n --b 2\nEOT\ntorchrun $? $A", ["1", "--a", "1", "--b", "2"]),
+        ("mapfile -t L <<< $'a b\\nc'; torchrun ${#L[@]} \"${L[0]}\"", ["2", "a b"]),
+        ("let N=8*2 M=N+1; torchrun $N $M; let N+=1; torchrun $N; let 'Q = N / 2'; torchrun $Q",
+         ["16", "17", "17", "8"]),
+        ("printf -v T '%d' 4; torchrun $T; printf -v T 'tp%s-pp%d' 2 3; torchrun $T", ["4", "tp2-pp3"]),
+        ("torchrun $((1<<3)) $((7&3|8)) $((5^1)) $((1+2<<1)) $((8>>1<3))", ["8", "11", "4", "6", "0"]),
+        ("f() { case $1 in 70b) echo 8;; *) echo bad >&2; return 1;; esac; }\n"
+         "T=$(f 70b); torchrun $T; T=$(f x) || torchrun fail", ["8", "fail"]),
+        ('f() { local a=$1; echo $((a*2)); }; torchrun $(( $(f 4) + 1 )) "$(f $(f 2))" `echo 3`$(echo -n 4)',
+         ["9", "8", "34"]),
+        ("A=$(cat <<EOF\n --a 1\nEOF\n); torchrun $A", ["--a", "1"]),
+        ("case v1.2 in v[0-9]*) torchrun br;; v*) torchrun st;; esac; "
+         "case abc in [!x]bc) torchrun neg;; esac",
+         ["br", "neg"]),
+    ],
+)  # fmt: skip
+def test_words_are_taken_apart_as_in_bash(script: str, expected: list[str], tmp_path: Path) -> None:
+    assert launched(script, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    "command", ["hostname", "echo a | tr a b", "cat x", "echo -e 'a\\tb'", "pwd; echo a"]
+)
+def test_what_other_commands_write_stays_open(command: str) -> None:
+    assert words(f"A=$({command})\ntorchrun $A", A="7") == ["7"]
+    assert words(f"A=$({command})\ntorchrun $A") == ["\0!A\0"]

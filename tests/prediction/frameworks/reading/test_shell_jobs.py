@@ -1,0 +1,115 @@
+"""Jobs that scripts submit, texts that they give to shells, and files that they write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.reading import read_document, read_script
+from dse.prediction.frameworks.reading.shell_slurm import batch_counts
+from tests.prediction.frameworks.scripts import launched
+
+JOB = "#SBATCH --nodes=2 --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES --tp ${TP:-1} --a $1\n"
+
+
+def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The words of the only command of a script in a folder, with its counts."""
+    (folder / "job.sh").write_text(JOB)
+    found = read_script(script, "a.sh", {}, (), folder)
+    (command,) = found.commands
+    return command.words[2:], dict(found.slurm)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected", "nodes"),
+    [
+        ("sbatch job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
+        ("TP=4; sbatch ./job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
+        ("export TP=4\nsbatch -N4 -J name job.sh 7", ("--nnodes", "4", "--tp", "4", "--a", "7"), 4),
+        ("TP=4 sbatch --nodes=4 job.sh 7", ("--nnodes", "4", "--tp", "4", "--a", "7"), 4),
+        (
+            "export TP=4\nsbatch --export=NONE --nodes 4 job.sh 7",
+            ("--nnodes", "4", "--tp", "1", "--a", "7"),
+            4,
+        ),
+        ("sbatch --parsable --export=ALL,TP=8 job.sh 7", ("--nnodes", "2", "--tp", "8", "--a", "7"), 2),
+        (
+            "sbatch <<EOF\n#!/bin/bash\n#SBATCH -N 3\nsrun torchrun --n \\$SLURM_NNODES\nEOF\n",
+            ("--n", "3"),
+            3,
+        ),
+        ("sbatch -N 5 --wrap='srun torchrun --n $SLURM_NNODES'", ("--n", "5"), 5),
+        ("cat > w.sh <<'EOF'\n#SBATCH -N 6\nsrun torchrun $1\nEOF\nsbatch w.sh x", ("x",), 6),
+    ],
+)
+def test_a_job_that_a_script_submits_is_read_with_its_counts(
+    script: str, expected: tuple[str, ...], nodes: int, tmp_path: Path
+) -> None:
+    found, counts = submitted(script, tmp_path)
+    assert (found, counts["nodes"]) == (expected, nodes)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "sbatch other.sh",
+            "a.sh: line 1: sbatch: other.sh is not there, so that the job is not known; check ",
+        ),
+        ("sbatch", "a.sh: line 1: sbatch: its script is not there"),
+        ("sbatch -N", "a.sh: line 1: -N of sbatch needs a value"),
+    ],
+)
+def test_a_job_that_is_not_there_is_refused(script: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        submitted(script, tmp_path)
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("bash <<'EOF'\nA=4\ntorchrun $A\nEOF\n", ["4"]),
+        ("A=9; export A; bash -s x y <<'EOF'\ntorchrun $A $1 $#\nEOF\n", ["9", "x", "2"]),
+        ("A=3; bash <<EOF\ntorchrun $A \\${A:-none}\nEOF\n", ["3", "none"]),
+    ],
+)
+def test_a_text_that_a_shell_gets_is_read(script: str, expected: list[str], tmp_path: Path) -> None:
+    assert launched(script, tmp_path) == expected
+
+
+def test_a_configuration_that_a_script_writes_is_read(tmp_path: Path) -> None:
+    script = (
+        "STAGE=2; DS=ds.json\ncat <<EOT > $DS\n"
+        '{"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": $STAGE}}\nEOT\n'
+        "deepspeed --num_gpus 8 train.py --deepspeed --deepspeed_config $DS\n"
+    )
+    (tmp_path / "a.sh").write_text(script)
+    found = read_document([str(tmp_path / "a.sh")])
+    assert (found.framework, found.npus) == ("deepspeed", 8)
+    assert found.settings["zero_optimization.stage"] == 2
+    (tmp_path / "a.sh").write_text(script.replace("STAGE=2", ""))
+    with pytest.raises(
+        InputError, match=r"ds.json: the file needs STAGE, which has no value; write set=STAGE"
+    ):
+        read_document([str(tmp_path / "a.sh")])
+
+
+@pytest.mark.parametrize(
+    ("lines", "counts"),
+    [
+        ("#BSUB -nnodes 4\n#BSUB -W 2:00", {"nodes": 4}),
+        (
+            '#BSUB -n 64\n#BSUB -R "span[ptile=32]"\n#BSUB -gpu "num=4:mode=shared"',
+            {"nodes": 2, "gpus-per-node": 4},
+        ),
+        ("#BSUB -n 4 -gpu num=4/task", {}),
+        ("#PBS -l select=4:ncpus=64:ngpus=4", {"nodes": 4, "gpus-per-node": 4}),
+        ("#PBS -l walltime=1:00,nodes=2:ppn=40:gpus=4", {"nodes": 2, "gpus-per-node": 4}),
+        ("#PBS -l select=1:ngpus=2+3:ngpus=4", {}),
+    ],
+)
+def test_lines_for_lsf_and_pbs_count_nodes_and_gpus(lines: str, counts: dict[str, int]) -> None:
+    assert batch_counts(lines) == counts
