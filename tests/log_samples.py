@@ -93,3 +93,35 @@ def deepspeed() -> str:
             f"backward_inner: 2001.89 | backward_allreduce: 162.60 | step: {time * 150}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def nanotron() -> str:
+    """Lines of a rank, whose large figures are rounded with a letter."""
+    head = "04/06/2026 02:55:11 [INFO|DP=0|PP=0|TP=0|node1]: "
+    lines = [f"{head} Memory usage: 900.25MiB. Peak allocated 40960.00MiB. Peak reserved: 46080.00MiB"]
+    for step, time in enumerate(SECONDS, 1):
+        lines.append(
+            f"{head}iteration: {step} / 100 | consumed_tokens: {step * 1.05:.3g}M | "
+            f"elapsed_time_per_iteration_ms: {time:.3g}K | tokens_per_sec: {8 * 32.768 / time:.3g}K | "
+            f"tokens_per_sec_per_gpu: {32.768 / time:.3g}K | global_batch_size: 128 | lm_loss: 11.2 | "
+            f"model_tflops_per_gpu: {1000 / time:.3g} | hardware_tflops_per_gpu: {1100 / time:.3g}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def llm_foundry() -> str:
+    """A figure of a batch in each line."""
+    lines = []
+    for step, time in enumerate(SECONDS, 1):
+        lines += [
+            f"[batch={step}/100]:",
+            f"\t Train time/batch: {step - 1}",
+            "\t Train memory/current_allocated_mem: 12.3450",
+            "\t Train memory/peak_allocated_mem: 42.9497",
+            "\t Train loss/train/total: 11.2345",
+            f"\t Train throughput/batches_per_sec: {1 / time:.6f}",
+            f"\t Train throughput/samples_per_sec: {128 / time:.4f}",
+            f"\t Train throughput/device/batches_per_sec: {1 / time / 8:.6f}",
+            f"\t Train throughput/device/tokens_per_sec: {32768 / time:.4f}",
+        ]
+    return "\n".join(lines) + "\n"

@@ -72,9 +72,9 @@ _COUNTS = {"batch": "gbs", "micro_batch": "mbs", "seq": "seq"}
 
 COMMAND = CommandLine(
     "measure",
-    "Read what logs of Megatron-LM, Megatron Bridge, NeMo, torchtitan, DeepSpeed, MaxText and the Trainer "
-    "tell of their steps: the median over all but the first ones. With the job's columns a log becomes a row "
-    "for dse accuracy and dse calibrate.",
+    "Read what logs of Megatron-LM, Megatron Bridge, NeMo, torchtitan, DeepSpeed, MaxText, nanotron, LLM "
+    "Foundry and the Trainer tell of their steps: the median over all but the first ones. With the job's "
+    "columns a log becomes a row for dse accuracy and dse calibrate.",
     words={"LOG": "logs of runs of one job"},
     least=1,
     most=MANY,

@@ -16,15 +16,27 @@ from dse.base.texts import counted
 from dse.prediction.frameworks.logs.kinds import (
     accelerate,
     deepspeed,
+    llm_foundry,
     maxtext,
     megatron_bridge,
     megatron_lm,
+    nanotron,
     nemo,
     torchtitan,
 )
 from dse.prediction.frameworks.logs.reader import Reader, Reading
 
-_MODULES = (megatron_bridge, nemo, torchtitan, maxtext, megatron_lm, deepspeed, accelerate)
+_MODULES = (
+    megatron_bridge,
+    nemo,
+    torchtitan,
+    maxtext,
+    megatron_lm,
+    nanotron,
+    llm_foundry,
+    deepspeed,
+    accelerate,
+)
 READERS = {module.READER.framework: module.READER for module in _MODULES}
 """Readers by framework; of two that find as good lines in a log, the first is taken."""
 

@@ -1,4 +1,4 @@
-"""Figures of logs of six frameworks: medians after the first steps, spread, memory; hostile logs."""
+"""Figures of logs of eight frameworks: medians after the first steps, spread, memory; hostile logs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ LOGS = {
     "maxtext": log_samples.maxtext(),
     "nemo": log_samples.nemo(),
     "deepspeed": log_samples.deepspeed(),
+    "nanotron": log_samples.nanotron(),
+    "llm-foundry": log_samples.llm_foundry(),
 }
 
 
@@ -84,7 +86,7 @@ def test_a_job_that_starts_again_has_two_runs_with_and_without_labels(
     assert found.tokens_s_gpu == (150 if first == 1 else 100, 100, 200)
 
 
-@pytest.mark.parametrize("framework", ["megatron-lm", "megatron-bridge", "maxtext", "nemo"])
+@pytest.mark.parametrize("framework", ["megatron-lm", "megatron-bridge", "maxtext", "nemo", "nanotron"])
 def test_seconds_are_the_median_of_the_later_steps(tmp_path: Path, framework: str) -> None:
     assert read(tmp_path, LOGS[framework]).seconds == pytest.approx((4.15, 4.0, 4.3))
 
@@ -112,6 +114,23 @@ def test_torchtitan_tells_tokens_with_and_without_colours(tmp_path: Path, colour
     assert found.steps == 4
     assert found.tokens_s_gpu == (1974.0 - ranks + 1, 1905.0 - ranks + 1, 2048.0 - ranks + 1)
     assert (found.seconds, found.memory_gib) == (None, 66.0)
+
+
+def test_nanotron_tells_tokens_and_memory_and_a_batch_that_is_not_rounded(tmp_path: Path) -> None:
+    found = read(tmp_path, LOGS["nanotron"])
+    assert (found.batch, found.memory_gib) == (128, 40.0)
+    assert found.tokens_s_gpu == pytest.approx((7895.0, 7620.0, 8190.0))
+    assert found.tflops_gpu == pytest.approx((241.0, 233.0, 250.0), abs=0.6)
+    newer = LOGS["nanotron"].replace("elapsed_time", "time").replace("batch_size: 128", "batch_size: 1.02K")
+    assert (read(tmp_path, newer).batch, read(tmp_path, newer).seconds) == (None, found.seconds)
+
+
+def test_llm_foundry_tells_batches_or_samples_per_second(tmp_path: Path) -> None:
+    found = read(tmp_path, LOGS["llm-foundry"])
+    assert found.seconds == pytest.approx((4.15, 4.0, 4.3), abs=1e-4)
+    assert found.memory_gib == pytest.approx(40.0, abs=1e-4)
+    samples = read(tmp_path, LOGS["llm-foundry"].replace("batches_per_sec", "x")).samples_s
+    assert samples == pytest.approx((30.85, 29.77, 32.0), abs=0.01)
 
 
 def test_maxtext_tells_tokens_too(tmp_path: Path) -> None:
