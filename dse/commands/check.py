@@ -97,6 +97,7 @@ def _asked(arguments: Arguments, words: Sequence[str]) -> tuple[Any, Cluster | N
     reading = read_job(replace(document, npus=npus), values.get("model", ""), **counts)
     assumed: list[str] = []
     found = None
+    npus = reading.job.npus if npus is None and reading.job is not None else npus
     if npus is not None and "system" in values:
         found = cluster_of_name(values["system"], npus, assumed)
     if npus is not None and "gpu" in values:

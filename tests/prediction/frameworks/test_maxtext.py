@@ -114,6 +114,22 @@ def test_open_axes_take_what_is_left() -> None:
     assert (lone.job.plan.dp, lone.job.plan.shard_ranks) == (32, 0)
 
 
+@pytest.mark.parametrize(
+    ("changed", "npus"),
+    [
+        ({}, 16),
+        ({"num_slices": 2}, 32),
+        ({"dcn_data_parallelism": 4, "ici_tensor_parallelism": 2}, 128),
+        ({"ici_fsdp_parallelism": -1}, None),
+        ({"dcn_data_parallelism": -1}, None),
+    ],
+)
+def test_a_mesh_without_an_open_axis_says_the_number_of_devices(
+    changed: dict[str, Any], npus: int | None
+) -> None:
+    assert _read(npus=None, **changed).facts.get("npus") == npus
+
+
 def test_the_batch_is_one_of_devices() -> None:
     reading = _read(ici_fsdp_parallelism=4, ici_tensor_parallelism=4, per_device_batch_size=0.5,
                     gradient_accumulation_steps=3)  # fmt: skip

@@ -40,6 +40,8 @@ def mesh_facts(facts: Facts) -> dict[str, Any]:
         "dcn_open": sum(size == _OPEN for size in outer.values()),
         "assumes_slices": slices is not None and slices > 1 and is_guessed,
     }
+    if npus is None and slices and _OPEN not in inner.values() and _known(inner) > 0:
+        npus = found["npus"] = _known(inner) * slices  # a mesh without an open axis holds all devices
     per_slice = npus // slices if npus is not None and slices and npus % slices == 0 else None
     inner, outer = _filled(inner, per_slice), _filled(outer, slices)
     found["ici_product"], found["dcn_product"] = _product(inner), _product(outer)

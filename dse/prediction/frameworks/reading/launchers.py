@@ -150,8 +150,18 @@ def launch_of(
         if not _step(launch, name, rest, where):
             break
     launch.environment = {**(environment or {}), **launch.environment}
-    launch.npus = launched_npus(launch.options, launch.environment, slurm or {})
+    options = {**launch.options, **_of_trainer(launch)}
+    launch.npus = launched_npus(options, launch.environment, slurm or {})
     return launch
+
+
+def _of_trainer(launch: Launch) -> dict[str, dict[str, str]]:
+    """The options with which LLaMA-Factory starts torchrun: two variables say nodes and GPUs of each."""
+    names = {"NNODES": "--nnodes", "NPROC_PER_NODE": "--nproc-per-node"}
+    found = {option: launch.environment[name] for name, option in names.items() if name in launch.environment}
+    if launch.launcher or not found or PurePosixPath(launch.program).name not in ("llamafactory-cli", "lmf"):
+        return {}
+    return {"torchrun": {"--nproc-per-node": "auto", **found}}
 
 
 def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
