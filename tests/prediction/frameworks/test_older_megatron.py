@@ -171,3 +171,10 @@ def test_another_list_of_layers_is_not_predicted(pattern: str) -> None:
 def test_a_file_that_has_all_options_is_asked_for() -> None:
     with pytest.raises(InputError, match="--yaml-cfg takes all options from a file"):
         _reading("--yaml-cfg job.yaml")
+
+
+def test_names_of_megatron_deepspeed_say_the_vocabulary() -> None:
+    line = "--num-layers 2 --hidden-size 64 --num-attention-heads 2 --seq-length 64 --micro-batch-size 1 "
+    line += "--pad-vocab-size-to 250880 --tokenizer-type PretrainedFromHF --tokenizer-name-or-path x"
+    reading = read_job(read_document(line.split(), "megatron-lm"))
+    assert reading.facts["vocab"] == 250880

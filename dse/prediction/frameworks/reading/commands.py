@@ -13,6 +13,7 @@ from dse.prediction.frameworks.reading.configurations import document_of_file, s
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import Folder, data_of, text_of
+from dse.prediction.frameworks.reading.host_slots import hosted_npus
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.nemo import from_nemo, is_nemo
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
@@ -68,7 +69,7 @@ def document_of_command(
         launch = Launch(words=list(words), environment=dict(environment or {}))
     launch.words = _with_environment(launch)
     if launch.npus is None:
-        launch.npus = launch_npus(launch.environment)
+        launch.npus = launch_npus(launch.environment) or hosted_npus(launch.options, folder)
     notes: list[str] = []
     if framework in ("", "accelerate", "deepspeed"):
         file = _trainer_file(launch, where, folder, notes)

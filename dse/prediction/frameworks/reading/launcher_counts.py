@@ -96,6 +96,11 @@ ALLOTTING = tuple(_ALLOTMENTS)
 """Launchers that start any command, on what a scheduler or MPI gives it."""
 
 
+def allotment(launcher: str, options: Options) -> Allotment:
+    """Return what the words of a launcher say; `launcher` is one of `ALLOTTING`."""
+    return _ALLOTMENTS[launcher](options)
+
+
 def _product(one: int | None, other: int | None) -> int | None:
     return one * other if one and other else None
 

@@ -26,16 +26,19 @@ _SEVERAL_NAMES = """
 _SEVERAL = frozenset(_SEVERAL_NAMES.split())
 _DEEPSPEED_NAMES = """
 --deepspeed --deepspeed_config --deepspeed_mpi --zero-stage --deepspeed-activation-checkpointing
---pp-partition-method --no-pipeline-parallel --ds-sequence-parallel-size --force-ds-sequence-parallel
---num-key-value-heads --cpu-optimizer --cpu_torch_adam --checkpoint-in-cpu --partition-activations
---contigious-checkpointing --synchronize-each-layer --profile-backward --use-pin-memory
---use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --universal-checkpoint
---embed-layernorm --sync-tp-duplicated-parameters --kill-switch-path --skip-train-iteration-range
+--pp-partition-method --no-pipeline-parallel --ds-sequence-parallel-size
+--force-ds-sequence-parallel --num-key-value-heads --cpu-optimizer --cpu_torch_adam
+--checkpoint-in-cpu --partition-activations --contigious-checkpointing --synchronize-each-layer
+--profile-backward --use-pin-memory --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton
+--universal-checkpoint --pad-vocab-size-to --abort-on-unmet-fused-kernel-constraints --train-tokens
+--lr-decay-tokens --lr-warmup-tokens --embed-layernorm --sync-tp-duplicated-parameters
+--kill-switch-path --skip-train-iteration-range --tokenizer-name-or-path
 """
 _DEEPSPEED = frozenset(_DEEPSPEED_NAMES.split())
 _OLDER_CHOICES: Mapping[str, Mapping[str, str]] = {
     "--normalization": {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"},
     "--position-embedding-type": {"alibi": "alibi"},
+    "--tokenizer-type": {"PretrainedFromHF": "HuggingFaceTokenizer", "HFTokenizer": "HuggingFaceTokenizer"},
 }
 """Values of Megatron-DeepSpeed alone, and how they are called today."""
 OLDER = {
