@@ -179,8 +179,9 @@ class _Condition:
         """Whether a form is in a text; BASH_REMATCH gets the match and its groups."""
         pieces = [(self._known(piece), is_quoted) for piece, is_quoted in form.pieces]
         found = matched(pieces, text, f"{self._variables.where}: line {self._line}")
-        self._variables.assign("BASH_REMATCH", found or [])
-        return found is not None
+        self._variables.grow(found.steps, f"line {self._line}")
+        self._variables.assign("BASH_REMATCH", found.texts or [])
+        return found.texts is not None
 
     def _is_set(self, name: str) -> bool:
         """Whether a variable has a value, or an associative array an item."""

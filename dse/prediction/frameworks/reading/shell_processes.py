@@ -57,6 +57,7 @@ class Processes(Inputs):
 
     def _output_of(self, part: Part) -> str | None:
         """What a command writes, where it is made of functions, echo and printf; None for any other."""
+        self.variables.grow(len(part.text), f"line {part.line}")
         before, noted = len(self.commands), len(self.variables.notes)
         try:
             nodes = Statements(part.text, self.variables.where, part.line).all()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from dse.base.errors import InputError
 
@@ -38,8 +39,15 @@ Ways = Callable[[int, Groups], Iterator[tuple[int, Groups]]]
 """From a place and the groups so far, the ends that a part of a form can reach, the longest first."""
 
 
-def matched(pieces: Iterable[tuple[str, bool]], text: str, where: str) -> list[str] | None:
-    """Return the match and its groups; None if no part of the text fits.
+class Match(NamedTuple):
+    """A match with its groups, None if no part of the text fits; and how many steps the search took."""
+
+    texts: list[str] | None
+    steps: int
+
+
+def matched(pieces: Iterable[tuple[str, bool]], text: str, where: str) -> Match:
+    """Return the longest of the leftmost matches.
 
     Args:
         pieces: of the form, with whether each is quoted, so that its signs stand for themselves.
@@ -59,8 +67,9 @@ def matched(pieces: Iterable[tuple[str, bool]], text: str, where: str) -> list[s
         best = max(ways(start, ((-1, -1),) * form.groups), key=lambda way: way[0], default=None)
         if best is not None:
             end, groups = best
-            return [text[start:end], *(text[first:last] if first >= 0 else "" for first, last in groups)]
-    return None
+            inner = [text[first:last] if first >= 0 else "" for first, last in groups]
+            return Match([text[start:end], *inner], form.steps)
+    return Match(None, form.steps)
 
 
 class _Form:
@@ -70,7 +79,7 @@ class _Form:
         self.signs = [(sign, is_quoted) for piece, is_quoted in pieces for sign in piece]
         self.at, self.groups = 0, 0
         self._text, self._where = text, where
-        self._depth, self._steps = 0, 0
+        self._depth, self.steps = 0, 0
 
     def refuse(self) -> None:
         """Refuse the form."""
@@ -78,6 +87,16 @@ class _Form:
             f"{self._where}: this form behind =~ is not read; "
             "allowed are texts, [ ], ( ), | and . ^ $ * + ? {N}"
         )
+
+    def count(self) -> None:
+        """Count a step of the search.
+
+        Raises:
+            InputError: it takes too many.
+        """
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise InputError(f"{self._where}: =~ takes more than {_MOST_STEPS} steps; write a shorter form")
 
     def either(self) -> Ways:
         """Read forms joined by |."""
@@ -96,7 +115,7 @@ class _Form:
         parts = list[Ways]()
         while self.at < len(self.signs) and self.signs[self.at] not in (("|", False), (")", False)):
             parts.append(self._repeated())
-        return _in_a_row(parts)
+        return _in_a_row(parts, self.count)
 
     def _repeated(self) -> Ways:
         part, is_sign = self._single()
@@ -117,7 +136,10 @@ class _Form:
             if not low <= high <= _MOST_TIMES:
                 self.refuse()
             self.at += 1
-            part, is_sign = self._run(part, low, high) if is_sign else _times(part, low, high), False
+            part, is_sign = (
+                self._run(part, low, high) if is_sign else _times(part, low, high, self.count),
+                False,
+            )
         return part
 
     def _single(self) -> tuple[Ways, bool]:
@@ -174,11 +196,7 @@ class _Form:
 
     def _sign(self, fits: Callable[[str], bool]) -> Ways:
         def ways(at: int, groups: Groups) -> Iterator[tuple[int, Groups]]:
-            self._steps += 1
-            if self._steps > _MOST_STEPS:
-                raise InputError(
-                    f"{self._where}: =~ takes more than {_MOST_STEPS} steps; write a shorter form"
-                )
+            self.count()
             if at < len(self._text) and fits(self._text[at]):
                 yield at + 1, groups
 
@@ -203,8 +221,9 @@ class _Form:
         return False
 
 
-def _in_a_row(parts: Sequence[Ways]) -> Ways:
+def _in_a_row(parts: Sequence[Ways], count_step: Callable[[], None]) -> Ways:
     def ways(at: int, groups: Groups, number: int = 0) -> Iterator[tuple[int, Groups]]:
+        count_step()
         if number == len(parts):
             yield at, groups
             return
@@ -214,8 +233,9 @@ def _in_a_row(parts: Sequence[Ways]) -> Ways:
     return ways
 
 
-def _times(part: Ways, low: int, high: int) -> Ways:
+def _times(part: Ways, low: int, high: int, count_step: Callable[[], None]) -> Ways:
     def ways(at: int, groups: Groups, count: int = 0) -> Iterator[tuple[int, Groups]]:
+        count_step()
         if count < high:
             for end, further in part(at, groups):
                 if end > at or count < low:

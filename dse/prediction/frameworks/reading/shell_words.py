@@ -123,7 +123,7 @@ class Variables:
             raise InputError(
                 f"{self.where}: {name} grows beyond {MOST_CHARACTERS} characters, the most allowed"
             )
-        self._grow(size, name)
+        self.grow(size, name)
         self.values[name] = value
 
     def number(self, text: str, line: int) -> int:
@@ -152,10 +152,15 @@ class Variables:
             if told is None:
                 _check_command(part, f"{self.where}: line {part.line}")
             found = [mark(OUTPUT, is_computed=True) if told is None else told]
-        self._grow(sum(map(len, found)) + len(found), f"line {part.line}")
+        self.grow(sum(map(len, found)) + len(found), f"line {part.line}")
         return found
 
-    def _grow(self, size: int, place: str) -> None:
+    def grow(self, size: int, place: str) -> None:
+        """Count what a script expands, or as many steps of a search.
+
+        Raises:
+            InputError: all of it together is too much.
+        """
         self.expanded += size
         if self.expanded > MOST_EXPANDED:
             raise InputError(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
+from dse.prediction.frameworks.reading import read_script
 from dse.prediction.frameworks.reading.shell_regexes import matched
 from tests.prediction.frameworks.scripts import launched
 
@@ -50,6 +51,7 @@ def test_matches_are_those_of_bash(script: str, expected: list[str], tmp_path: P
         (r"\ba", "a", "x: this form behind =~ is not read"),
         ("(" * 50, "a", "x: this form behind =~ is not read"),
         ("((a+)+)+b", "a" * 100, "x: =~ takes more than 100000 steps; write a shorter form"),
+        ("(|){100}b", "a", "x: =~ takes more than 100000 steps"),
         ("a", "a" * 300, "x: =~ is read for texts of at most 250 characters"),
     ],
 )
@@ -57,3 +59,9 @@ def test_a_form_outside_the_bounds_is_refused(form: str, text: str, message: str
     with pytest.raises(InputError) as refused:
         matched([(form, False)], text, "x")
     assert str(refused.value).startswith(message)
+
+
+def test_searches_of_a_script_are_bounded_together() -> None:
+    script = f"for i in {{1..9999}}; do [[ {'a' * 100} =~ a*b ]]; done; torchrun"
+    with pytest.raises(InputError, match=r"line 1: the variables grow beyond 10000000 characters in all"):
+        read_script(script, "a.sh")
