@@ -111,7 +111,8 @@ class Processes(Inputs):
         else:
             problem = f"{excerpt(name or 'its script', 100)} is not there, so that the job is not known"
             raise InputError(f"{place}: sbatch: {problem}; check the script that it submits")
-        self.slurm = slurm_counts("\n".join([text, *told.lines]))
+        self.slurm = slurm_counts("\n".join(told.lines))
+        self.slurm = {**slurm_counts(text), **self.slurm}
         own = {**slurm_variables(self.slurm), **told.variables}
         prefix = ["env", *([] if told.keeps else ["-i"]), *(f"{key}={value}" for key, value in own.items())]
         before = len(self.commands)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 _SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _PARTS = re.compile(r"^#SBATCH[ \t]+(?:het|pack)job\b", re.MULTILINE)
+_COMMANDS = re.compile(r"^(?![ \t]*(?:#|\r?$))", re.MULTILINE)
 _DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
 _SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
 _BSUB = re.compile(r"^#BSUB[ \t]+(.*)$", re.MULTILINE)
@@ -28,9 +29,11 @@ _COUNT = re.compile(r"(?:[A-Za-z0-9_.-]+:)*([1-9][0-9]{0,6})", re.ASCII)
 def slurm_counts(text: str) -> dict[str, int]:
     """Return what `#SBATCH` lines ask for: nodes, ntasks, ntasks-per-node, gpus, gpus-per-node.
 
-    Parts of a heterogeneous job have counts of their own, so that none is of the whole job.
+    Slurm heeds the lines before the first command. Parts of a heterogeneous job have counts of their own, so
+    that none is of the whole job.
     """
     found: dict[str, int] = {}
+    text = _head(text)
     if _PARTS.search(text):
         return found
     for line in _SBATCH.findall(text):
@@ -44,6 +47,12 @@ def slurm_counts(text: str) -> dict[str, int]:
     return found
 
 
+def _head(text: str) -> str:
+    """The lines of a script before its first command."""
+    begin = _COMMANDS.search(text)
+    return text[: begin.start()] if begin else text
+
+
 def batch_counts(text: str) -> dict[str, int]:
     """Return the nodes and the GPUs of each for which `#BSUB` or `#PBS` lines ask, by the names of Slurm.
 
@@ -55,7 +64,7 @@ def batch_counts(text: str) -> dict[str, int]:
     slots, each = found.pop("slots", 0), found.pop("slots-per-node", 0)
     if slots and each and slots % each == 0:
         found.setdefault("nodes", slots // each)
-    for line in _PBS.findall(text):
+    for line in _PBS.findall(_head(text)):
         if chunks := _CHUNKS.search(line):
             found |= {"nodes": int(chunks[2])}
             found |= {_PBS_NAMES[name]: int(count) for name, count in _OF_CHUNK.findall(chunks[3])}

@@ -129,6 +129,11 @@ def test_generic_resources_of_slurm_have_the_gpus_of_a_node(words: str, gpus: in
     assert read_script(f"#SBATCH {words}\ntorchrun a.py", "a.sh").slurm == {"gpus-per-node": gpus}
 
 
+def test_lines_for_slurm_behind_a_command_count_for_nothing() -> None:
+    script = "#!/bin/bash\n\n# a job\n#SBATCH -N 2\n##SBATCH -N 3\n \nA=1\n#SBATCH -N 4\ntorchrun a.py"
+    assert read_script(script, "a.sh").slurm == {"nodes": 2}
+
+
 def test_parts_of_a_heterogeneous_job_are_not_the_whole_job() -> None:
     script = "#SBATCH --nodes=2\n#SBATCH hetjob\n#SBATCH --nodes=4\ntorchrun a.py"
     assert read_script(script, "a.sh").slurm == {}
