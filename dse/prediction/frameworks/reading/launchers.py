@@ -17,8 +17,8 @@ _LAUNCHER_NAMES = (
 )
 _PREFIXES = frozenset({"command", "env", "exec", "nice", "nohup", "stdbuf", "time"})
 _WRAPPER_NAMES = """
-apptainer chrt docker enroot ncu nsys numactl pixi podman poetry py-spy rocprof rocprofv2 rocprofv3
-shifter singularity taskset timeout unbuffer uv xvfb-run
+apptainer chrt conda docker enroot ncu nsys numactl mamba micromamba pixi podman poetry py-spy
+rocprof rocprofv2 rocprofv3 shifter singularity sudo taskset timeout unbuffer uv xvfb-run
 """
 _WRAPPERS = frozenset(_WRAPPER_NAMES.split())
 """Programs that run the command behind their options, whatever those are."""
@@ -58,6 +58,8 @@ _FLAGS = {
     "python": "-u -B -O -OO -E -s -S -I -q -b -bb -v",
 }
 _PAIRS = frozenset({"-mca", "--mca", "-gmca", "--gmca", "-genv", "--genv", "-env", "--prtemca"})
+_PASSING = frozenset({"--export", "--env", "-x", "-e", "-E"})
+"""Options by which launchers and containers set variables for what they start."""
 _ONE_LETTER = frozenset({"srun", "jsrun", "flux"})  # one dash, one letter: -bpacked:7 is -b with its value
 _OF_TORCHX = {"-m": "--module", "--m": "--module", "--script": "--script", "-j": "-j", "--j": "-j"}
 
@@ -149,10 +151,28 @@ def launch_of(
         name = PurePosixPath(rest[0]).name
         if not _step(launch, name, rest, where):
             break
-    launch.environment = {**(environment or {}), **launch.environment}
+    taken = words[: len(words) - len(launch.words)]
+    launch.environment = {**(environment or {}), **variables_passed(taken), **launch.environment}
     options = {**launch.options, **_of_trainer(launch)}
     launch.npus = launched_npus(options, launch.environment, slurm or {})
     return launch
+
+
+def variables_passed(words: Sequence[str]) -> dict[str, str]:
+    """Return the variables that words before a program set: NAME=VALUE, or options such as --export."""
+    found: dict[str, str] = {}
+    for at, word in enumerate(words):
+        option, has_value, value = word.partition("=")
+        texts = [word]
+        if option in _PASSING:
+            texts = [value if has_value else "".join(words[at + 1 : at + 2])]
+            texts = texts[0].split(",") if option.startswith("--") else texts
+        found |= {
+            name: text
+            for name, sign, text in (t.partition("=") for t in texts)
+            if sign and name.isidentifier()
+        }
+    return found
 
 
 def _of_trainer(launch: Launch) -> dict[str, dict[str, str]]:

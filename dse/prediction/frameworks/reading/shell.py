@@ -135,7 +135,7 @@ class _Interpreter(Processes):
             self._set(words[1:])
         if name == "printf" and words[1:2] == ["-v"] and words[2:]:
             self._formatted(words, node)
-        if name in _PASSED:
+        if name in _PASSED and (name, words[1:2]) != ("conda", ["run"]):
             note = f"line {node.line}: {name} is passed over"
             if name not in _SILENT and note not in self.variables.notes:
                 self.variables.notes.append(note)

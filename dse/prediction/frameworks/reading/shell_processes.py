@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file
 from dse.prediction.frameworks.reading.files import text_of
-from dse.prediction.frameworks.reading.launchers import ASSIGNED, started_at
+from dse.prediction.frameworks.reading.launchers import started_at, variables_passed
 from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, Inputs, echoed, printed
 from dse.prediction.frameworks.reading.shell_jobs import submission
@@ -168,7 +168,7 @@ class Processes(Inputs):
         """
         values, before = self.variables, len(self.commands)
         own: dict[str, str | list[str]] = {item.name: values.text(item.word) for item in node.assignments}
-        own |= {word.partition("=")[0]: word.partition("=")[2] for word in prefix if ASSIGNED.match(word)}
+        own |= variables_passed(prefix)
         uses_arguments = values.uses_arguments
         with self._deeper(node.line), self._apart():
             self._exported |= dict.fromkeys(own)

@@ -18,7 +18,7 @@ from dse.prediction.frameworks.reading.detection import checked_framework, detec
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import SUFFIXES, Folder, text_of
 from dse.prediction.frameworks.reading.hosts import hosts_of
-from dse.prediction.frameworks.reading.launchers import launch_of, started_at
+from dse.prediction.frameworks.reading.launchers import launch_of, started_at, variables_passed
 from dse.prediction.frameworks.reading.manifests import Manifest, read_manifest
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
@@ -140,7 +140,8 @@ def _script(
     started = _started(command, path.parent)
     if started is not None and depth < _MOST_DEPTH:
         file, further = started
-        values, files = {**given, **command.environment}, {**(written or {}), **script.files}
+        passed = variables_passed(command.words[: len(command.words) - len(further)])
+        values, files = {**given, **command.environment, **passed}, {**(written or {}), **script.files}
         read = _script(file, further, framework, values, depth + 1, slurm, written=files)
         notes = (*script.notes, f"line {command.line} starts {file.name}, which is read", *read.notes)
         return replace(read, where=where, notes=notes, hosts=hosts or read.hosts)

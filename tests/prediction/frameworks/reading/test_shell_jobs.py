@@ -113,3 +113,23 @@ def test_a_configuration_that_a_script_writes_is_read(tmp_path: Path) -> None:
 )
 def test_lines_for_lsf_and_pbs_count_nodes_and_gpus(lines: str, counts: dict[str, int]) -> None:
     assert batch_counts(lines) == counts
+
+
+@pytest.mark.parametrize(
+    ("command", "tp"),
+    [
+        ("env TP=4 bash t.sh", "4"),
+        ("TP=4 bash t.sh", "4"),
+        ("TP=4; bash t.sh", "1"),
+        ("export TP=4; ./t.sh", "4"),
+        ("srun -N 2 --export=ALL,TP=4 bash t.sh", "4"),
+        ("mpirun -np 8 -x TP=4 bash t.sh", "4"),
+        ("docker run --gpus all -e TP=4 img bash t.sh", "4"),
+        ("srun --export ALL,TP=4 bash -c 'python pretrain_gpt.py --tensor-model-parallel-size $TP'", "4"),
+    ],
+)
+def test_a_script_that_is_started_sees_what_its_launchers_pass(command: str, tp: str, tmp_path: Path) -> None:
+    (tmp_path / "t.sh").write_text("python pretrain_gpt.py --tensor-model-parallel-size ${TP:-1}\n")
+    (tmp_path / "a.sh").write_text(command)
+    found = read_document([str(tmp_path / "a.sh")], "megatron-lm")
+    assert str(found.settings["--tensor-model-parallel-size"]) == tp
