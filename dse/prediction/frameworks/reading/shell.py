@@ -44,7 +44,7 @@ _PASSED = frozenset(_PASSED_NAMES.split())
 class Script:
     """Commands in order, how many nodes and GPUs the lines for Slurm ask for, and what was passed over.
 
-    `files` are texts that the script writes, by their names.
+    `files` are texts that the script writes, by their names, `end_line` is the line of its exit, or 0.
     """
 
     commands: tuple[Command, ...]
@@ -52,6 +52,7 @@ class Script:
     notes: tuple[str, ...]
     uses_arguments: bool
     files: Mapping[str, str]
+    end_line: int
 
 
 def read_script(
@@ -85,6 +86,7 @@ def read_script(
         tuple(reader.variables.notes),
         reader.variables.uses_arguments,
         reader.files,
+        reader.end_line,
     )
 
 

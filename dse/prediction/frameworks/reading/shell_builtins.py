@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.shell_arrays import Table, placed
@@ -20,7 +21,9 @@ class Builtins(Flow):
     """Interprets commands that change variables, or where the script goes on."""
 
     def _assign(self, assignment: Assignment) -> None:
-        name, values = assignment.name, self.variables
+        values = self.variables
+        name = values.aliases.get(assignment.name, assignment.name)
+        assignment = replace(assignment, name=name)
         if self._exports_all:
             self._exported[name] = None
         if assignment.items is not None:
@@ -93,7 +96,9 @@ class Builtins(Flow):
         flags = "".join(word[1:] for word in words[1:] if word.startswith("-"))
         is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals) and "g" not in flags
         if "n" in flags and words[0] != "export":
-            raise InputError(f"{self._place(node.line)}: -n is not read; write the name itself")
+            told = [f"{one.name}={self.variables.text(one.word)}" for one in node.exported]
+            self._name([*told, *words[1:]], node)
+            return
         for assignment in node.exported:
             self._declare(assignment.name, is_local, is_table="A" in flags)
             self._assign(assignment)
@@ -104,6 +109,16 @@ class Builtins(Flow):
             self._declare(name, is_local, is_table="A" in flags)
             if is_assigned:
                 self.variables.assign(name, value)
+
+    def _name(self, words: Sequence[str], node: Simple) -> None:
+        """Let names stand for others, as declare -n does."""
+        for name, is_said, other in (word.partition("=") for word in words if not word.startswith("-")):
+            if missing_in(other):
+                raise ask(other, self._place(node.line), f"the name behind {name}")
+            if not (is_said and other.isidentifier() and other != name):
+                problem = f"{name} must stand for the name of another variable; write {name}=NAME"
+                raise InputError(f"{self._place(node.line)}: {problem}")
+            self.variables.aliases[name] = self.variables.aliases.get(other, other)
 
     def _declare(self, name: str, is_local: bool, *, is_table: bool = False) -> None:
         """Make a variable one of commands, or of the function that runs: then its value comes back."""
@@ -117,7 +132,8 @@ class Builtins(Flow):
     def _call(self, name: str, words: Sequence[str], node: Simple) -> int:
         """Run a function: its words are the arguments, and variables before it are its own."""
         values = self.variables
-        before = values.positional, values.uses_arguments, values.is_function, self._loops
+        before = values.positional, values.uses_arguments, values.is_function, self._loops, values.aliases
+        values.aliases = dict(values.aliases)
         self._loops = 0
         self._locals.append({})
         passed = {assignment.name for assignment in node.assignments} - self._exported.keys()
@@ -127,7 +143,7 @@ class Builtins(Flow):
             self._assign(assignment)
         values.positional, values.is_function = tuple(words), True
         status = self.run(self._functions[name])
-        values.positional, values.uses_arguments, values.is_function, self._loops = before
+        values.positional, values.uses_arguments, values.is_function, self._loops, values.aliases = before
         self._has_returned = False
         self._exported = {name: None for name in self._exported if name not in passed}
         for own, value in self._locals.pop().items():
@@ -145,6 +161,7 @@ class Builtins(Flow):
                 self._exported.pop(word, None)
         elif name in ("exit", "return"):
             self._is_over, self._has_returned = self._is_over or name == "exit", name == "return"
+            self.end_line = node.line if name == "exit" else self.end_line
             if not words:
                 return self.variables.status
             return int(words[0]) & 255 if words[0].isdecimal() else 1

@@ -40,6 +40,7 @@ class Flow(ABC):
         self._exports_all = False
         self._ends_on_failure, self._joins_failures = False, False  # as set -e and pipefail have it
         self._guards = 0
+        self.end_line = 0  # of the last exit
         self._functions: dict[str, Sequence[Node]] = {}
         self._locals: list[dict[str, str | list[str] | None]] = []
         self._is_over = False
@@ -71,7 +72,7 @@ class Flow(ABC):
             self.variables.notes.append(
                 f"line {node.line}: a command fails, and set -e ends the script there"
             )
-            self._is_over = True
+            self._is_over, self.end_line = True, node.line
         return status
 
     @contextmanager

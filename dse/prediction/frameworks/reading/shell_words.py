@@ -57,6 +57,7 @@ class Variables:
     notes: list[str] = field(default_factory=list)
     uses_arguments: bool = False
     is_function: bool = False
+    aliases: dict[str, str] = field(default_factory=dict)  # names that stand for others, of declare -n
     status: int = 0
     expanded: int = 0
     output_of: Callable[[Part], str | None] = lambda _: None  # of $(...), where it is only echoed
@@ -124,7 +125,7 @@ class Variables:
                 f"{self.where}: {name} grows beyond {MOST_CHARACTERS} characters, the most allowed"
             )
         self.grow(size, name)
-        self.values[name] = value
+        self.values[self.aliases.get(name, name)] = value
 
     def number(self, text: str, line: int) -> int:
         """Return the number that a text stands for in arithmetic: digits, or the name of a variable."""
@@ -293,6 +294,7 @@ class Variables:
             return _OF_PROCESSES[name]
         if not (name[0].isalpha() or name[0] == "_"):
             raise InputError(f"{self.where}: line {part.line}: ${name} is known only to a shell that runs")
+        name = self.aliases.get(name, name)
         value = self.values.get(name, self.given.get(name))
         if value is None or part.item in ("@", "*"):
             return [value] if isinstance(value, str) else value

@@ -135,7 +135,10 @@ def _script(
     slurm = {**(slurm or {}), **script.slurm}
     hosts = hosts_of(text, path.parent)
     if not script.commands:
-        raise InputError(f"{where}: launches no program; torchrun, srun, python and such are looked for")
+        ends = f", and the script ends at line {script.end_line}" if script.end_line else ""
+        raise InputError(
+            f"{where}: launches no program; torchrun, srun, python and such are looked for{ends}"
+        )
     command = next(filter(_is_clear, script.commands[::-1]), script.commands[-1])
     started = _started(command, path.parent)
     if started is not None and depth < _MOST_DEPTH:

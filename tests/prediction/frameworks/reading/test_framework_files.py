@@ -306,6 +306,7 @@ def test_the_last_program_of_a_framework_counts(tmp_path: Path) -> None:
         ("x.yaml", "a: [", "x.yaml: malformed YAML at line"),
         ("x.yaml", "- 1", "x.yaml: holds list"),
         ("x.sh", "echo hello\n", "x.sh: launches no program"),
+        ("x.sh", "A=1\nif [ $# -lt 1 ]; then\nexit 1\nfi\ntorchrun a", "and the script ends at line 3"),
         ("x.txt", "a", "x.txt: its name does not say what it holds; write a file of .sh, "),
     ],
 )

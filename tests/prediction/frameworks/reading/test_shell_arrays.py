@@ -29,6 +29,9 @@ from tests.prediction.frameworks.scripts import launched
          ["1", "2", "none"]),
         ("f(){ declare -g T=4; local U=5; }; f; torchrun $T ${U:-none}", ["4", "none"]),
         ('G=(a b); G+=" c"; torchrun "${G[@]}"; G=z; torchrun "${G[@]}"', ["a c", "b", "z", "b"]),
+        ("declare -n R=T; T=5; torchrun $R; R=6; torchrun $T", ["5", "6"]),
+        ('add(){ local -n arr=$1; shift; arr+=("$@"); }; L=(a); add L b "c d"; torchrun "${L[@]}" ${arr:-no}',
+         ["a", "b", "c d", "no"]),
         ("torchrun ${C:-'x y'} ${C:-x y} ${D+\"q r\"}", ["x y", "x", "y"]),
     ],
 )  # fmt: skip

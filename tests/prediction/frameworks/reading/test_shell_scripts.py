@@ -289,7 +289,7 @@ def test_what_is_passed_over_is_noted() -> None:
         ("torchrun $((2**64))", "a power goes from 0 to 63, not 64"),
         ("torchrun $((9**30))", "exceeds 64 bits"),
         ("torchrun $((1 ? 2))", "lacks a : behind ?"),
-        ("f() { local -n A=$1; }; f X", "line 1: -n is not read; write the name itself"),
+        ("f() { local -n A=$1; }; f A", "line 1: A must stand for the name of another variable; write "),
         ("torchrun $((1/0))", "line 1: $((1/0)) divides by zero"),
         ("torchrun $((9999999999*9999999999))", "exceeds 64 bits"),
         ("torchrun $((08))", "08 is octal"),
