@@ -56,7 +56,7 @@ class Processes(Inputs):
         variables.output_of = self._output_of
 
     def _output_of(self, part: Part) -> str | None:
-        """What a command writes, where it is made of functions, echo and printf; None for any other."""
+        """Return the output of a command made of functions, echo and printf; None for any other."""
         self.variables.grow(len(part.text), f"line {part.line}")
         before, noted = len(self.commands), len(self.variables.notes)
         try:
