@@ -18,7 +18,11 @@ _BYTES_PER_UNIT = {
     "gib": 2**30,
     "tib": 2**40,
 }
-_QUANTITY = re.compile(r"(?P<number>-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20}))\s*(?P<unit>[A-Za-z]*)", re.ASCII)
+_QUANTITY = re.compile(
+    r"(?P<number>-?(?P<digits>\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE](?P<power>[+-]?\d{1,2}))?)"
+    r"\s*(?P<unit>[A-Za-z]*)",
+    re.ASCII,
+)
 _MAX_BYTES = 2**63 - 1
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "day": 86400.0, "week": 604800.0}
 _TIME = re.compile(r"(-?\d{1,15}(?:\.\d{1,15})?)\s*(ms|s|min|h|d|days?|weeks?)", re.ASCII)
@@ -32,7 +36,7 @@ def parse_bytes(text: str, key: str = "size") -> int:
     """Return the bytes that `text` stands for: 80GB is 80e9 bytes, 80GiB is 80 x 2^30 bytes.
 
     Units are B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024), in any case; blanks
-    may stand before the unit; a fraction of a byte is cut off.
+    may stand before the unit; a fraction of a byte is cut off. 1e3GB is 1000GB.
 
     Raises:
         InputError: not a positive number of bytes below 2^63, or no unit; the message begins with `key`.
@@ -46,7 +50,8 @@ def parse_bytes(text: str, key: str = "size") -> int:
     if not unit:
         raise InputError(
             f"{key} '{text}' has no unit; "
-            f"write {number}GB ({number}e9 bytes) or {number}GiB ({number} x 2^30 bytes)"
+            f"write {number}GB ({match['digits']}e{int(match['power'] or 0) + 9} bytes) or {number}GiB "
+            f"({number} x 2^30 bytes)"
         )
     if unit.lower() not in _BYTES_PER_UNIT:
         raise InputError(f"{key} '{text}' has the unknown unit '{unit}'; write {_ALLOWED}")

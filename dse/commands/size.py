@@ -142,8 +142,8 @@ def _between(text: str, sizes: Sequence[Size]) -> list[str]:
         others = range(-(-int(first) // node) * node, int(last) + 1, node)
         if skipped := next((npus for npus in others if npus not in tried), None):
             found.append(
-                f"of {text} NPUs {system} was tried with {', '.join(map(str, tried))} only; npus={tried[0]},"
-                f"{skipped} names others"
+                f"of {text} NPUs {system} was tried with {', '.join(map(str, tried))} only; a list tries "
+                f"more, such as npus={tried[0]},{skipped}"
             )
     return found
 

@@ -35,6 +35,9 @@ from dse.base.units import (
         ("1TiB", 1_099_511_627_776),
         ("1.00001KB", 1000),
         ("9223372036854775807B", 9_223_372_036_854_775_807),
+        ("1e3GB", 1_000_000_000_000),
+        ("1.5E+2 GiB", 161_061_273_600),
+        ("2e-3MB", 2000),
     ],
 )
 def test_units_are_powers_of_1000_or_of_1024_in_any_case(text: str, size_bytes: int) -> None:
@@ -54,6 +57,14 @@ def test_a_cap_without_a_unit_says_what_to_write() -> None:
     )
 
 
+def test_a_cap_with_an_exponent_and_no_unit_says_what_to_write() -> None:
+    with pytest.raises(InputError) as caught:
+        parse_bytes("1e3", "memory cap")
+    assert str(caught.value) == (
+        "memory cap '1e3' has no unit; write 1e3GB (1e12 bytes) or 1e3GiB (1e3 x 2^30 bytes)"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -68,7 +79,9 @@ def test_a_cap_without_a_unit_says_what_to_write() -> None:
         ("", "is not a number of bytes"),
         ("GB", "is not a number of bytes"),
         ("80GB!", "is not a number of bytes"),
-        ("1e3GB", "is not a number of bytes"),
+        ("1eGB", "unknown unit 'eGB'"),
+        ("1e400GB", "is not a number of bytes"),
+        ("1e-12GB", "is 0 bytes"),
         ("8 0GB", "is not a number of bytes"),
         ("٨GB", "is not a number of bytes"),
         ("9" * 5000 + "GB", "is not a number of bytes"),

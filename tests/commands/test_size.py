@@ -44,7 +44,7 @@ def test_a_range_has_its_last_size_and_names_what_was_not_tried(tmp_path: Path) 
     done = run_ok("size", *asked, "npus=40-56", "--all", cwd=tmp_path)
     rows = [line.split("dgx_h100")[1].split()[0] for line in done.out.splitlines() if "  dgx_h100  " in line]
     assert rows == ["40", "56"]
-    said = "of 40-56 NPUs dgx_h100 was tried with 40, 56 only; npus=40,48 names others"
+    said = "of 40-56 NPUs dgx_h100 was tried with 40, 56 only; a list tries more, such as npus=40,48"
     assert said in done.err
     for whole in ("npus=40,56", "npus=32-40", "npus=64"):
         assert "was tried with" not in run_ok("size", *asked, whole, cwd=tmp_path).err

@@ -79,6 +79,13 @@ def test_sizes_are_read_as_the_package_reads_them(in_page: Any) -> None:
         "0GB",
         "1.0000000001GB",
         "9PB",
+        "1e3GB",
+        "1.5E+2 GiB",
+        "2e-3MB",
+        "1e-12GB",
+        "1e400GB",
+        "1eGB",
+        "1e3",
     ]
     found = in_page("return input.map((text) => explorer.format.parsedSize(text));", texts)
 

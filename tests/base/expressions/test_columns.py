@@ -71,6 +71,7 @@ def test_a_condition_chooses_what_duckdb_chooses(condition: str) -> None:
 
 def test_sizes_have_units_and_chains_are_allowed() -> None:
     assert chosen("peak_memory_bytes <= 80GB") == [1, 2, 4, 8, 16]
+    assert chosen("peak_memory_bytes <= 0.8e2GB") == chosen("peak_memory_bytes <= 80GB")
     assert chosen("peak_memory_bytes < 62GiB") == []
     assert chosen("1 < dp <= 8") == [2, 4, 8]
 

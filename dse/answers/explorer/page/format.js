@@ -5,7 +5,7 @@ const UNITS = {
   b: 1n, kb: 10n ** 3n, mb: 10n ** 6n, gb: 10n ** 9n, tb: 10n ** 12n,
   kib: 2n ** 10n, mib: 2n ** 20n, gib: 2n ** 30n, tib: 2n ** 40n,
 };
-const SIZE = /^(\d{1,20})?(?:\.(\d{0,20}))?\s*([A-Za-z]*)$/;
+const SIZE = /^(\d{1,20})?(?:\.(\d{0,20}))?(?:[eE]([+-]?\d{1,2}))?\s*([A-Za-z]*)$/;
 const SIZES_ALLOWED = "a positive number and one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, such as 80GB";
 
 // With a sign, and a true minus: it stands in running text.
@@ -27,12 +27,14 @@ function number(value, unit = "") {
 function parsedSize(text) {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed.toLowerCase() === "none") return { value: null };
-  const [, digits, fraction = "", unit] = SIZE.exec(trimmed) ?? [];
+  const [, digits, fraction = "", power = "0", unit] = SIZE.exec(trimmed) ?? [];
   if (digits === undefined && fraction === "") return { problem: `'${trimmed}' is not a number of bytes; write ${SIZES_ALLOWED}, or nothing for no cap` };
-  if (!unit) return { problem: `'${trimmed}' has no unit; write ${trimmed}GB (${trimmed}e9 bytes) or ${trimmed}GiB (${trimmed} x 2^30 bytes)` };
+  if (!unit) return { problem: `'${trimmed}' has no unit; write ${trimmed}GB (${trimmed.split(/e/i)[0]}e${Number(power) + 9} bytes) or ${trimmed}GiB (${trimmed} x 2^30 bytes)` };
   const factor = UNITS[unit.toLowerCase()];
   if (factor === undefined) return { problem: `'${unit}' is no unit; write ${SIZES_ALLOWED}` };
-  const size = (BigInt((digits ?? "") + fraction) * factor) / 10n ** BigInt(fraction.length);
+  const shift = BigInt(power) - BigInt(fraction.length);
+  const bytesBefore = BigInt((digits ?? "") + fraction) * factor;
+  const size = shift < 0n ? bytesBefore / 10n ** -shift : bytesBefore * 10n ** shift;
   if (size < 1n || size > BigInt(Number.MAX_SAFE_INTEGER)) return { problem: "it must be from 1B to 9007TB" };
   return { value: Number(size) };
 }
