@@ -28,13 +28,22 @@ def model_spec(values: Any) -> ModelSpec:
     latent = _group(plain["latent_attention"])
     plain["latent_attention"] = None if latent is None else {"query_rank": None, **latent}
     spec: ModelSpec = converted(plain, ModelSpec, "model")
+    check_head_width(spec)
+    return spec
+
+
+def check_head_width(spec: ModelSpec) -> None:
+    """Refuse a realistic model whose heads have no whole width, as no framework trains it.
+
+    Raises:
+        InputError: its heads do not divide d_model, and nothing else says their width.
+    """
     has_width = spec.head_dim is not None or spec.latent_attention is not None
     if spec.fidelity == "realistic" and not has_width and spec.d_model % spec.num_heads:
-        raise InputError(  # no framework trains it; a step would be that of narrower heads
+        raise InputError(  # a step would be that of narrower heads
             f"model.d_model is {spec.d_model}, which model.num_heads, {spec.num_heads}, does not divide; "
             "change one, or write model.head_dim, the width of a head"
         )
-    return spec
 
 
 def _group(values: dict[str, Any]) -> dict[str, Any] | None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.inputs.strategies.columns import Strategies
@@ -20,12 +17,10 @@ from dse.studies.search.base import SearchInputs
 from dse.studies.search.goals import Goals
 from dse.studies.search.view import Choice, SearchParameter, View
 from dse.studies.space import DesignSpace
-from dse.studies.space.axes import variants
+from dse.studies.space.axes import sizes_of, variants
 from dse.studies.space.constraints import Constraints
 from dse.studies.space.degrees import divisors
 
-_SIZES = ("system.network", "system.nodes", "system.npus_per_node")
-_NO_SIZE = (".bandwidth_gbps", ".latency_ns", "_model")  # fields of a network that leave its size alone
 _KEPT = 256  # choices whose points are kept; samplers come back to the same ones
 
 
@@ -69,19 +64,8 @@ def _axis_of_strategy(
     values = space.choices[name]
     if values is not None:
         return tuple(sorted(values))
-    counts = {system.npus for base in systems for system in _sizes(base, space, models[0])}
+    counts = {system.npus for base in systems for system in sizes_of(base, space.axes, models[0])}
     return tuple(sorted({divisor for npus in counts for divisor in divisors(npus)}))
-
-
-def _sizes(base: SystemSpec, space: DesignSpace, model: ModelSpec) -> Iterator[SystemSpec]:
-    """Iterate over variants of a system in what its number of NPUs may depend on, less invalid ones."""
-    axes = [
-        (key, values) for key, values in space.axes if key.startswith(_SIZES) and not key.endswith(_NO_SIZE)
-    ]
-    for chosen in itertools.product(*[values for _, values in axes]):
-        fixed = [(key, (value,)) for (key, _), value in zip(axes, chosen, strict=True)]
-        with contextlib.suppress(InputError):
-            yield next(variants(model, base, fixed))[1]
 
 
 def goals_of(config: SearchInputs) -> tuple[Goals, list[str]]:

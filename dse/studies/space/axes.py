@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 from dse.base.errors import InputError, did_you_mean
 from dse.base.records import converted
 from dse.inputs.models import ModelSpec
+from dse.inputs.models.settings import check_head_width
 from dse.inputs.strategies import AXIS, STRATEGY_FIELDS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import DERIVED
@@ -26,6 +28,8 @@ _ALLOWED = (
 )
 # A name is a label, and the other two only make files survive a round trip.
 _NO_INPUTS = ("name", "inert", "omitted_keys")
+_SIZES = ("system.network", "system.nodes", "system.npus_per_node")
+_NO_SIZE = (".bandwidth_gbps", ".latency_ns", "_model")  # fields of a network that leave its size alone
 
 
 def strategy_of_key(key: str) -> str | None:
@@ -98,14 +102,22 @@ def variants(
         for (first, path), value in zip(paths, values, strict=True):
             changes.setdefault(first, []).append((path, value))
         try:
-            yield (
-                _changed(model, changes.get("model"), "space.axes.model"),
-                _changed(system, changes.get("system"), "space.axes.system"),
-            )
+            changed = _changed(model, changes.get("model"), "space.axes.model")
+            check_head_width(changed)
+            yield changed, _changed(system, changes.get("system"), "space.axes.system")
         except InputError as error:
             pairs = zip(axes, values, strict=True)
             combination = ", ".join([f"{key}={_text(value)}" for (key, _), value in pairs])
             raise InputError(f"{error} (with {combination}, of {model.name} on {system.name})") from None
+
+
+def sizes_of(system: SystemSpec, axes: Sequence[Axis], model: ModelSpec) -> Iterator[SystemSpec]:
+    """Iterate over variants of a system in what its number of NPUs may depend on, less invalid ones."""
+    sizes = [(key, values) for key, values in axes if key.startswith(_SIZES) and not key.endswith(_NO_SIZE)]
+    for chosen in itertools.product(*[values for _, values in sizes]):
+        fixed = [(key, (value,)) for (key, _), value in zip(sizes, chosen, strict=True)]
+        with contextlib.suppress(InputError):
+            yield next(variants(model, system, fixed))[1]
 
 
 def _refuse_derived(system: SystemSpec, paths: Sequence[tuple[str, Path]]) -> None:

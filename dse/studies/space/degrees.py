@@ -19,6 +19,12 @@ def divisors(number: int) -> list[int]:
     return sorted({*low, *(number // divisor for divisor in low)})
 
 
+def batches_near(batch: int, npus: int) -> list[int]:
+    """Return the multiples of a number of NPUs next to a batch: dp may be any divisor of the NPUs there."""
+    below = batch // npus * npus
+    return [each for each in (below, below + npus) if each not in (0, batch)]
+
+
 def is_open(axes: Axes) -> bool:
     """Whether some axis of degrees has no list, so that combinations depend on the system."""
     return any(axes[axis] is None for axis in DEGREES)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from dse.base.errors import InputError
@@ -14,7 +15,7 @@ from dse.inputs.strategies import AXES, AXIS, DEGREES, OPTIONS, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.studies.space.axes import Axis, check_strategy_axis, spec_axis, strategy_of_key, variants
 from dse.studies.space.constraints import Constraints
-from dse.studies.space.degrees import divisors
+from dse.studies.space.degrees import batches_near, divisors
 
 _Point = TypeVar("_Point")
 
@@ -177,16 +178,29 @@ class DesignSpace:
     def _way_out(
         self, selection: Constraints, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
     ) -> str:
-        """Name the constraints on fields of the only model or system without one of which points are left."""
+        """Name batches that have points, and constraints on inputs without one of which points are left."""
         if not len(models) == len(systems) == 1 or self.axes or self.launchable:
             return ""
         found = []
+        if batches := self._batches(selection, models[0], systems[0]):
+            found.append(f"model.batch_size={' or '.join(map(str, batches))} gives points; ")
         for one in selection.of_inputs():
             others = [text for text in self.constraints if text != one.text]
             trial = Constraints(self.choices, others, self.launchable)
             if left := len(trial.strategies(models[0], systems[0])):
                 found.append(f"without '{one.text}' it has {counted(left, 'point')}; ")
         return "".join(found)
+
+    def _batches(self, selection: Constraints, model: ModelSpec, system: SystemSpec) -> list[int]:
+        """The multiples of the NPUs next to the batch of a model with which points are left."""
+        if not any(name.endswith("batch_size") for one in selection.of_inputs() for name in one.names_used):
+            return []
+        found = []
+        for batch in batches_near(model.batch_size, system.npus):
+            with contextlib.suppress(InputError):  # such as micro-batches that do not divide it
+                if len(self.selection().strategies(replace(model, batch_size=batch), system)):
+                    found.append(batch)
+        return found
 
 
 def sample(points: Sequence[_Point], count: int, seed: int) -> tuple[_Point, ...]:

@@ -10,17 +10,17 @@ from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
 from dse.studies.config import Config
-from dse.studies.space.axes import variants
+from dse.studies.space.axes import sizes_of
+from dse.studies.space.degrees import batches_near
 
 _SHOWN_DEGREES = 6
-_SIZES = ("system.nodes", "system.npus_per_node")
 
 
 def missing_degrees(config: Config, arguments: Sequence[str]) -> list[str]:
     """Return which degrees the space of conf/ lacks; lists of the command line are meant as they are."""
     notes = []
     given = " ".join(arguments)
-    for system in config.systems:
+    for system in _sized(config):
         missing = config.space.missing_degrees(system)
         axes = [
             f"space.{axis}"
@@ -35,7 +35,7 @@ def missing_degrees(config: Config, arguments: Sequence[str]) -> list[str]:
             f"{', '.join(axes)} of space={config.space.name} leave out {', '.join(shown)}, but "
             f"{system.name} has {system.npus} NPUs: space=full has all degrees"
         )
-    return notes
+    return list(dict.fromkeys(notes))
 
 
 def replaced_values(config: Config, arguments: Sequence[str]) -> list[str]:
@@ -63,8 +63,8 @@ def undivided_batches(config: Config) -> list[str]:
                 factor //= common
             if factor == 1 or system.cluster is None or model.fidelity != "realistic":
                 continue
-            near = (batch // npus * npus, (batch // npus + 1) * npus)
-            others = [str(each) for each in near if each and _allows(config, model, each, system)]
+            near = batches_near(batch, npus)
+            others = [str(each) for each in near if _allows(config, model, each, system)]
             if others:
                 notes.append(
                     f"a batch of {batch} is no multiple of {factor}, a factor of the {npus} NPUs, so dp is "
@@ -84,11 +84,12 @@ def _allows(config: Config, model: ModelSpec, batch: int, system: SystemSpec) ->
 
 
 def _sized(config: Config) -> list[SystemSpec]:
-    """The systems of a sweep, with the numbers of NPUs that axes give them."""
-    axes = [axis for axis in config.space.axes if axis[0].startswith("system.")]
-    if not any(key in _SIZES for key, _ in axes):
-        return list(config.systems)
-    return [found for each in config.systems for _, found in variants(config.models[0], each, axes)]
+    """The systems of a sweep, one for each number of NPUs that axes give it."""
+    found: dict[tuple[str, int], SystemSpec] = {}
+    for each in config.systems:
+        for system in sizes_of(each, config.space.axes, config.models[0]):
+            found.setdefault((system.name, system.npus), system)
+    return list(found.values())
 
 
 def cuts(points: int, *, impossible: int, fractional: int) -> list[str]:

@@ -106,6 +106,23 @@ def test_an_invalid_combination_is_named() -> None:
     )
 
 
+def test_heads_of_models_that_axes_give_have_a_whole_width() -> None:
+    """As those that a configuration gives: a step would be that of narrower heads."""
+    words = ["system=dgx_h100", "model=llama3_8b", "space.tp=[1]"]
+    with pytest.raises(InputError) as caught:
+        list(points_of([*words, "space.axes={model.d_model:[4096,4100]}"]))
+    assert str(caught.value) == (
+        "model.d_model is 4100, which model.num_heads, 32, does not divide; change one, or write "
+        "model.head_dim, the width of a head (with model.d_model=4100, of llama3_8b on dgx_h100)"
+    )
+    assert list(points_of([*words, "model.head_dim=128", "space.axes={model.d_model:[4096,4100]}"]))
+
+
+def points_of(words: list[str]) -> Any:
+    config = compose_config(words, command="sweep")
+    return config.space.scenarios(config.models, config.systems)
+
+
 def test_a_survey_counts_points_and_what_each_constraint_removes() -> None:
     space = with_axes(
         ("model.seq_len", (64, 128, 256)),

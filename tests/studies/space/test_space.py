@@ -68,6 +68,14 @@ def test_an_empty_space_names_constraints_on_inputs_that_leave_points() -> None:
     assert f"; without 'batch_size % dp == 0' it has {count} points; space.constraints=" in str(caught.value)
     assert "without 'seq_len" not in str(caught.value)
     assert f"without '{wanted}'" not in str(caught.value)
+    assert "; model.batch_size=16 or 32 gives points; without 'batch_size" in str(caught.value)
+
+
+def test_an_empty_space_names_no_batch_that_leaves_it_empty() -> None:
+    constraints = (*LAB.constraints, "batch_size % dp == 0", "dp == 16", "tp == 2")
+    with pytest.raises(InputError) as caught:
+        replace(LAB, constraints=constraints).strategies(replace(TINY, batch_size=24), rings(16))
+    assert "model.batch_size=" not in str(caught.value)
 
 
 def test_an_empty_space_names_the_constraint_and_the_npus() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dse.studies.config import compose_config
-from dse.studies.sweeps.notes import replaced_values, undivided_batches
+from dse.studies.sweeps.notes import missing_degrees, replaced_values, undivided_batches
 
 CLUSTER = ("system=dgx_h100", "model=llama3_8b")
 
@@ -62,3 +62,16 @@ def test_a_value_that_an_axis_replaces_has_no_effect_and_is_named() -> None:
         "system.nodes=2 has no effect: space.axes.system.nodes lists the values"
     ]
     assert replaced_values(compose_config(words[:-1], command="sweep"), words[:-1]) == []
+
+
+def test_degrees_that_a_space_lacks_are_those_of_the_systems_that_axes_give() -> None:
+    words = ["system=torus_4x4", "model=tiny"]
+    larger = [*words, "space.axes={system.network.0.npus:[4,32],system.network.0.latency_ns:[1,2]}"]
+    smaller = ["system=torus_4x4", "model=tiny", "system.network.0.npus=32"]
+    note = "space.dp, space.tp, space.sp of space=lab leave out 128, but torus_4x4 has 128 NPUs"
+    assert missing_degrees(compose_config(words, command="sweep"), ["dse"]) == []
+    for given in (larger, smaller):
+        (found,) = missing_degrees(compose_config(given, command="sweep"), ["dse"])
+        assert found.startswith(note)
+    back = [*smaller, "space.axes={system.network.0.npus:[4]}"]
+    assert missing_degrees(compose_config(back, command="sweep"), ["dse"]) == []
