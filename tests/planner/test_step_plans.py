@@ -238,6 +238,22 @@ def test_a_fifth_node_leaves_the_plans_of_four() -> None:
     assert [cost_ms for cost_ms, _ in five.homogeneous] == [cost_ms for cost_ms, _ in four.homogeneous]
 
 
+def test_a_fourth_node_leaves_the_ways_of_three() -> None:
+    """48 sequences fill 24 GPUs in one stage without tensor groups, but not 32: dp 32 does not divide 48."""
+    words = ("cluster=gaudi3_server", "model=mixtral_8x7b", "model.seq_len=1024", "model.num_layers=8")
+    three, four = (step_problem(*words, f"cluster.nodes.0.count={nodes}", gbs="48").steps for nodes in (3, 4))
+    assert three is not None
+    assert four is not None
+    assert "ep=8 expert_tp=1 zero=2 framework=megatron-bridge dispatcher=deduplicated overlap_ep=true" in (
+        three.types[0].ways
+    )
+    assert set(three.types[0].ways) <= set(four.types[0].ways)
+    best = [
+        steps.question().search(float("inf"), 0.0, 10**6, 1, None, None)[0][0][0] for steps in (three, four)
+    ]
+    assert best[1] <= best[0]
+
+
 def test_no_tensor_group_lies_on_two_nodes_of_unequal_size(tmp_path: Path) -> None:
     """Steps take a node of twelve GPUs for one of eight: four of them stay idle."""
     path = tmp_path / "odd.yaml"

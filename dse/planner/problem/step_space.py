@@ -76,6 +76,9 @@ class StepSpace:
         plans = self._plans(name, found, counts, node_gpus, tiers)
         if not plans:  # a small batch and a few layers cannot fill so many GPUs
             plans = self._plans(name, found, powers[:-1], node_gpus, tiers)
+        # Fewer GPUs may run one stage in a way that all of them cannot, where no dp of all divides the batch.
+        partial = [nodes for nodes in counts if plans and self.model.batch_size % (nodes * node_gpus)]
+        filling = [plan for nodes in partial for plan in self._filling(name, found, nodes, node_gpus, tiers)]
         alone = Plan(precision=found.format_16bit, framework=found.framework)  # which no sweep has
         # Enough nodes for stages that lie on several.
         wide = cluster(name, found, max(nodes, 2), node_gpus, tiers)
@@ -85,7 +88,7 @@ class StepSpace:
             nodes * node_gpus,
             node_gpus,
             mixed.memory_gib[name] * 2**30 * (1 - self.memory_reserve),
-            _ways(plans, alone),
+            _ways([*plans, *filling], alone),
             tuple(plans),
         )
 
@@ -94,6 +97,13 @@ class StepSpace:
     ) -> list[Plan]:
         """The plans of sweeps over so many nodes."""
         return [plan for nodes in counts for plan in self._swept(name, found, nodes, node_gpus, tiers)]
+
+    def _filling(
+        self, name: str, found: Accelerator, nodes: int, node_gpus: int, tiers: Sequence[TierSpec]
+    ) -> list[Plan]:
+        """The plans of a sweep with a batch that every number of replicas divides."""
+        space = replace(self, model=replace(self.model, batch_size=nodes * node_gpus))
+        return space._swept(name, found, nodes, node_gpus, tiers)
 
     def _swept(
         self, name: str, found: Accelerator, nodes: int, node_gpus: int, tiers: Sequence[TierSpec]
