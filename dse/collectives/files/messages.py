@@ -95,6 +95,8 @@ def messages_for(delivery: Delivery, sends: Sequence[Message]) -> list[Message]:
             "synthesise with switches=unrolled, or leave this export out"
         )
     others = [each for each in delivery.carried if sends[each].source != send.target]
+    # Messages that arrive at one time are taken in this order, and the first one may replace what is there.
+    others.sort(key=lambda each: (sends[each].start_ps, sends[each].source))
     has_own = len(others) < len(delivery.carried)
     return [
         Message(

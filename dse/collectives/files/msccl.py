@@ -43,7 +43,8 @@ def schedule_msccl(schedule: Schedule, name: str, options: MscclOptions = MscclO
     """Return the XML, which its interpreter has run: it ends, has no race, and does what it says.
 
     A message that leaves as it arrives is one step, and chunks side by side are one message. If that cannot
-    end with one message in a queue, both are done one after the other.
+    end with one message in a queue, both are done one after the other, and then in a queue for each message
+    that is under way.
 
     Raises:
         InputError: MSCCL has no such collective, or the runtime cannot take the program; says why.
@@ -66,7 +67,7 @@ def schedule_msccl(schedule: Schedule, name: str, options: MscclOptions = MscclO
     if options.instances == 1:
         messages = joined(messages, slots.first, limits.chunks_of_step)
     findings: list[str] = []
-    for passes in ("late", "at once", ""):
+    for passes in ("late", "at once", "", "apart"):
         for spare in _SPARE:
             text = _text(messages, slots.unwritten(), name, options, limits, passes=passes, spare=spare)
             found: Findings = interpret_msccl(text, name, options.limits)
@@ -89,8 +90,9 @@ def _text(
     spare: float,
 ) -> str:
     collective = slots.collective
-    queues = queues_of(messages)
-    onward = fused(messages, queues, may_wait=passes == "late") if passes else {}
+    queues = queues_of(messages, apart=passes == "apart")
+    passes_on = passes in ("late", "at once")
+    onward = fused(messages, queues, may_wait=passes == "late") if passes_on else {}
     steps = steps_of(messages, onward, collective, slots)
     room = max(1, int(limits.steps * (1 - spare)))
     blocks = blocks_of(steps, queues, collective.npus, limits, room)

@@ -60,14 +60,19 @@ class Step:
         return bool(self.waiters)
 
 
-def queues_of(messages: Sequence[Message]) -> list[Link]:
-    """Return the queue of each message: those of one queue arrive in the order in which they leave."""
+def queues_of(messages: Sequence[Message], *, apart: bool = False) -> list[Link]:
+    """Return the queue of each message: those of one queue arrive in the order in which they leave.
+
+    `apart`: a message leaves when the one before it has arrived, as a queue has room for one. Past switches,
+    which keep what they add or copy later, several may be under way.
+    """
     last: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     found: list[Link] = [(0, 0, 0)] * len(messages)
     for number in sorted(range(len(messages)), key=lambda i: (messages[i].start_ps, messages[i].end_ps)):
         message = messages[number]
         ends = last[message.source, message.target]
-        lane = next((i for i, end in enumerate(ends) if end <= message.end_ps), len(ends))
+        latest_ps = message.start_ps if apart else message.end_ps
+        lane = next((i for i, end in enumerate(ends) if end <= latest_ps), len(ends))
         ends[lane : lane + 1] = [message.end_ps]
         found[number] = (message.source, message.target, lane)
     return found
