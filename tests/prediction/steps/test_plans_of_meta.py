@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_lines import run_ok
 
 import dse
 
@@ -34,3 +35,13 @@ def test_the_page_shows_the_prediction(npus: str, sequence: str, plan: str, mfu:
         ]
     )
     assert (f"{found.mfu_pct:.1f}", f"{found.peak_memory_bytes / 1e9:.1f}") == (mfu, peak)
+
+
+def test_the_page_shows_what_its_sweep_prints(tmp_path: Path) -> None:
+    """Lines on intervals and ties are left out; with them the answer of the sweep ends at its first note."""
+    line, shown = re.findall(
+        r"```bash\npython -m dse\.sweep (.*)\n```.*?```text\n(.*?)```", PAGE.read_text(), re.S
+    )[0]
+    printed = run_ok("sweep", *line.split(), cwd=tmp_path).out.partition("\nnote: ")[0]
+    kept = [each for each in printed.splitlines() if not each.startswith(("    80 %", "    tied with"))]
+    assert kept == shown.splitlines()
