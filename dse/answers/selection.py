@@ -76,10 +76,12 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     A table may have only `SELECTION_COLUMNS` if `whole` gets the whole rows of a few of its rows.
 
     Raises:
-        InputError: a cap is asked for and no point has a peak memory.
+        InputError: a cap is asked for and no point has a peak memory, or the cap is no number of bytes.
     """
     check_type("select: memory_cap_bytes", memory_cap_bytes, (Integral, type(None)), "a whole number or None")
     memory_cap_bytes = None if memory_cap_bytes is None else int(memory_cap_bytes)  # that of numpy, too
+    if memory_cap_bytes is not None and not abs(memory_cap_bytes) < 2**63:
+        raise InputError("select: memory_cap_bytes must be a number of bytes below 2^63, or None for no cap")
     table = as_table(rows)
     finished = finished_points(table)
     best = _best_and_runner_up(table, finished, whole)

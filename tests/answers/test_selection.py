@@ -105,6 +105,13 @@ def test_a_cap_without_any_peak_memory_says_what_to_turn_on() -> None:
         select([row(peak_memory_bytes=None)], memory_cap_bytes=80_000_000_000)
 
 
+@pytest.mark.parametrize("cap", [2**63, -(2**63), 10**400], ids=["2^63", "-2^63", "10^400"])
+def test_a_cap_that_no_machine_counts_is_refused(cap: int) -> None:
+    with pytest.raises(InputError, match=r"^select: memory_cap_bytes must be a number of bytes below 2\^63"):
+        select(STUDY, memory_cap_bytes=cap)
+    assert select(STUDY, memory_cap_bytes=2**63 - 1).capped_optimum == select(STUDY).optimum
+
+
 def test_a_point_without_peak_memory_is_not_under_the_cap() -> None:
     assert (
         best([row(peak_memory_bytes=None, wall_time_ns=1), SMALL], memory_cap_bytes=80_000_000_000) == SMALL

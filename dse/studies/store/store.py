@@ -201,6 +201,10 @@ class StudyStore(Generic[Row]):
         frame: pd.DataFrame = self.read_table(columns).to_pandas()
         return frame
 
+    def __repr__(self) -> str:
+        """Return how to open it, and of which rows it is; nothing is read."""
+        return f"<{type(self).__name__} of {self.record.name} rows in {str(self.folder)!r}>"
+
     def _repr_html_(self) -> str:
         """Return the number of rows, the folder and the first rows, for notebooks."""
         from html import escape

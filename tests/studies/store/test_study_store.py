@@ -56,6 +56,10 @@ def test_a_table_read_back_has_the_schema_with_its_metadata(study: StudyStore) -
     assert study.read_table().schema.equals(study_schema(), check_metadata=True)
 
 
+def test_a_study_says_its_folder_without_being_read(tmp_path: Path) -> None:
+    assert repr(StudyStore(tmp_path / "no")) == f"<StudyStore of point rows in '{tmp_path}/no'>"
+
+
 def test_columns_can_be_chosen(study: StudyStore) -> None:
     table = study.read_table(["wall_time_ns", "dp"])
     assert table.to_pydict() == {"wall_time_ns": [4_088_264_658, 4_088_264_658], "dp": [1, 2]}
