@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, excerpt
 from dse.base.lazy import np
 from dse.base.numbers import exact_decimal
-from dse.collectives.problem.collective import Collective, Part
+from dse.collectives.problem.collective import MOST_CHUNKS, Collective, Part
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
@@ -19,7 +19,7 @@ from dse.inputs.networks.graph import LIMITS
 
 ABILITIES = ("cannot_copy", "cannot_add")
 """Lists of switches in files, left out where all can."""
-_OF_PARTS = ("chunks_per_npu", "root", "priority")
+_MOST = MOST_CHUNKS - 1
 
 
 @dataclass(frozen=True)
@@ -63,22 +63,54 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
 
 
 def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
-    """Return the problem of plain data on a graph; the reverse of `problem_to_json`."""
+    """Return the problem of plain data on a graph; the reverse of `problem_to_json`.
+
+    Raises:
+        KeyError, TypeError, ValueError: an entry is missing, or is something else.
+    """
+    npus = _whole(data["npus"], "npus", 1, graph.npus)
     before, after = (
-        tuple((int(npu), int(chunk)) for npu, chunk in data.get(name, ()))
+        tuple(
+            (_whole(npu, f"NPU of {name}", 0, npus - 1), _whole(chunk, f"chunk of {name}", 0, _MOST))
+            for npu, chunk in data.get(name, ())
+        )
         for name in ("preconditions", "postconditions")
     )
-    parts = tuple(
-        Part(str(part["name"]), tuple(map(int, part["group"])), *(int(part[name]) for name in _OF_PARTS))
-        for part in data.get("parts", ())
-    )
-    of_all = (data["collective"], data["npus"], data["chunks_per_npu"], data["root"])
-    collective = Collective(*of_all, before, after, parts)
+    parts = tuple(_part(part, npus) for part in data.get("parts", ()))
+    per_npu = _whole(data["chunks_per_npu"], "chunks_per_npu", 1, _MOST)
+    root = _whole(data["root"], "root", 0, npus - 1)
+    collective = Collective(data["collective"], npus, per_npu, root, before, after, parts)
     model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
-    lacks = [frozenset(int(node) for node in data.get(name, ())) for name in ABILITIES]
-    sends, receives = (tuple((int(npu), int(most)) for npu, most in data.get(name, ())) for name in LIMITS)
+    lacks = [
+        frozenset(_whole(node, f"node of {name}", graph.npus, graph.nodes - 1) for node in data.get(name, ()))
+        for name in ABILITIES
+    ]
+    sends, receives = (
+        tuple(
+            (_whole(npu, f"NPU of {name}", 0, graph.npus - 1), _whole(most, name, 1, _MOST))
+            for npu, most in data.get(name, ())
+        )
+        for name in LIMITS
+    )
     graph = replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1], max_sends=sends, max_receives=receives)
     return Problem(graph, collective, fraction_of(data["chunk_bytes"], "chunk_bytes"), model)
+
+
+def _part(data: dict[str, Any], npus: int) -> Part:
+    """One of several collectives, among a group of NPUs."""
+    group = tuple(_whole(npu, "NPU of a group", 0, npus - 1) for npu in data["group"])
+    if not group or len(set(group)) < len(group):
+        raise ValueError(f"group is {excerpt(repr(data['group']))}; it must list NPUs, each once")
+    per_npu = _whole(data["chunks_per_npu"], "chunks_per_npu", 1, _MOST)
+    root = _whole(data["root"], "place of a root", 0, len(group) - 1)
+    return Part(str(data["name"]), group, per_npu, root, _whole(data["priority"], "priority", 0, _MOST))
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        shown = excerpt(repr(value))
+        raise ValueError(f"{what} is {shown}; it must be a whole number from {least} to {most}")
+    return value
 
 
 def fraction_of(value: Any, what: str) -> Fraction:

@@ -17,7 +17,7 @@ from dse.collectives.files.folder import SUMMARY, TOPOLOGY
 from dse.collectives.files.read import SUFFIXES
 from dse.collectives.problem.collective import CUSTOM
 from dse.collectives.problem.problem import Problem
-from dse.collectives.problem.settings import Network, network_of, problem_of
+from dse.collectives.problem.settings import Network, check_times, network_of, problem_of
 from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.networks.csv import decimal, read_link_graph, require_links
 from dse.inputs.networks.graph import LIMITS
@@ -60,6 +60,7 @@ def given_problem(
     stored = file.problem or _beside(path)
     asks_network = system is not None or "topology" in values
     if stored is not None and not values and not asks_network:
+        check_times(stored)
         _check_fit(path, file, stored)
         return file, stored
     own = None if asks_network else _own_network(path, file, stored, values)

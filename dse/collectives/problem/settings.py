@@ -180,7 +180,7 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
         collective = _collective(npus, name, root, values, may_stay_base=may_stay_base and is_symmetric)
         size = _size(collective, values)
     problem = Problem(network.graph, collective, size.chunk_bytes, model)
-    _check_times(problem)
+    check_times(problem)
     return problem, size
 
 
@@ -314,8 +314,12 @@ def _bytes(values: Values, key: str) -> Fraction:
     raise InputError(f"{key} is '{text}'; it must be a number of bytes above 0, such as 1048576 or 1MiB")
 
 
-def _check_times(problem: Problem) -> None:
-    """Every link must take some time, and all sends together less than 2^62 ps."""
+def check_times(problem: Problem) -> None:
+    """Check that every link takes some time, and all sends together less than 2^62 ps.
+
+    Raises:
+        InputError: the bytes of a chunk are too few or too many for a link.
+    """
     problem.check_takes_time()
     for kind in problem.graph.kinds:
         arrival, _ = problem.model.times_ps(kind, problem.chunk_bytes)
