@@ -12,7 +12,7 @@ from dse.base.errors import InputError, excerpt
 from dse.base.lazy import np
 from dse.base.numbers import exact_decimal
 from dse.collectives.problem.collective import MOST_CHUNKS, Collective, Part
-from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.problem.problem import LINK_CHOICES, LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.graph import LIMITS
@@ -80,7 +80,8 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     per_npu = _whole(data["chunks_per_npu"], "chunks_per_npu", 1, _MOST)
     root = _whole(data["root"], "root", 0, npus - 1)
     collective = Collective(data["collective"], npus, per_npu, root, before, after, parts)
-    model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
+    said = {"forwarding": "stored", **data}  # older files have no forwarding
+    model = LinkModel(**{name: _chosen(said[name], name) for name in LINK_CHOICES})
     lacks = [
         frozenset(_whole(node, f"node of {name}", graph.npus, graph.nodes - 1) for node in data.get(name, ()))
         for name in ABILITIES
@@ -110,6 +111,13 @@ def _whole(value: Any, what: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         shown = excerpt(repr(value))
         raise ValueError(f"{what} is {shown}; it must be a whole number from {least} to {most}")
+    return value
+
+
+def _chosen(value: Any, name: str) -> Any:
+    if value not in LINK_CHOICES[name]:
+        allowed = ", ".join(LINK_CHOICES[name])
+        raise ValueError(f"{name} is {excerpt(repr(value))}; allowed are {allowed}")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args, get_type_hints
 
 from dse.base.errors import InputError
 from dse.base.lazy import NDArray, np, solvers
@@ -54,6 +54,10 @@ class LinkModel(NamedTuple):
 
 
 DEFAULT_MODEL = LinkModel()
+LINK_CHOICES: dict[str, tuple[str, ...]] = {
+    name: get_args(kind) for name, kind in get_type_hints(LinkModel).items()
+}
+"""The values that each field of a link model may have."""
 
 
 @dataclass(frozen=True, eq=False)

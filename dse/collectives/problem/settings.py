@@ -20,7 +20,7 @@ from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, ROOTED,
 from dse.collectives.problem.custom import chunk_size_of, custom_of
 from dse.collectives.problem.demands import demanded, group_of, padding_bytes, read_demand
 from dse.collectives.problem.engines import with_engines
-from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.problem.problem import LINK_CHOICES, LinkModel, Problem
 from dse.collectives.problem.several import LIST, several_of
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
@@ -34,12 +34,6 @@ MOST_DELIVERIES = 1 << 28
 _OF_NAMED = ("root", "chunks_per_npu", "operation_bytes")  # keys of collectives that a name says
 _KEPT_AS_BASE = ("all_gather", "reduce_scatter", "all_reduce")
 _MOST_PS = 1 << 62
-_CHOICES = {
-    "gb": ("1e9", "gib"),
-    "occupancy": ("total", "bandwidth"),
-    "clock": ("ps", "ns"),
-    "forwarding": ("stored", "cut_through"),
-}
 
 
 @dataclass(frozen=True)
@@ -219,7 +213,7 @@ def _collective_name(values: Values) -> tuple[str, int | None]:
 
 
 def _model(values: Values, gb: str) -> LinkModel:
-    found = {key: one_of({"gb": gb, **values}, key, allowed) for key, allowed in _CHOICES.items()}
+    found = {key: one_of({"gb": gb, **values}, key, allowed) for key, allowed in LINK_CHOICES.items()}
     return LinkModel(**cast("dict[str, Any]", found))
 
 

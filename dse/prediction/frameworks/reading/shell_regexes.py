@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from dse.base.errors import InputError
 
 _MOST_STEPS = 100_000
 _MOST_TEXT = 250  # characters; each may take a level of recursion
+_MOST_SIGNS = 500  # of a form, each of which may be a level too
 _MOST_DEPTH = 20
 _MOST_TIMES = 255
 _CLASSES: dict[str, Callable[[str], bool]] = {
@@ -60,6 +61,8 @@ def matched(pieces: Iterable[tuple[str, bool]], text: str, where: str) -> Match:
     if len(text) > _MOST_TEXT:
         raise InputError(f"{where}: =~ is read for texts of at most {_MOST_TEXT} characters")
     form = _Form(pieces, text, where)
+    if len(form.signs) > _MOST_SIGNS:
+        raise InputError(f"{where}: =~ is read for forms of at most {_MOST_SIGNS} characters")
     ways = form.either()
     if form.at < len(form.signs):
         form.refuse()
@@ -81,7 +84,7 @@ class _Form:
         self._text, self._where = text, where
         self._depth, self.steps = 0, 0
 
-    def refuse(self) -> None:
+    def refuse(self) -> NoReturn:
         """Refuse the form."""
         raise InputError(
             f"{self._where}: this form behind =~ is not read; "
@@ -127,7 +130,6 @@ class _Form:
                 times = _TIMES.match(rest)
                 if times is None:
                     self.refuse()
-                    break
                 low = int(times[1])
                 high = int(times[3]) if times[3] else _MOST_TEXT if times[2] else low
                 self.at += times.end() - 1
@@ -181,7 +183,6 @@ class _Form:
             item = _IN_BRACKETS.match(rest, at)
             if item is None or rest.startswith(("[.", "[="), at) or (item[1] and item[1] not in _CLASSES):
                 self.refuse()
-                break
             at = item.end()
             if item[1]:
                 found.append(_CLASSES[item[1]])

@@ -52,6 +52,7 @@ def test_matches_are_those_of_bash(script: str, expected: list[str], tmp_path: P
         ("(" * 50, "a", "x: this form behind =~ is not read"),
         ("((a+)+)+b", "a" * 100, "x: =~ takes more than 100000 steps; write a shorter form"),
         ("(|){100}b", "a", "x: =~ takes more than 100000 steps"),
+        ("[a]" * 200, "a", "x: =~ is read for forms of at most 500 characters"),
         ("a", "a" * 300, "x: =~ is read for texts of at most 250 characters"),
     ],
 )
