@@ -43,8 +43,8 @@ def schedule_msccl(schedule: Schedule, name: str, options: MscclOptions = MscclO
     """Return the XML, which its interpreter has run: it ends, has no race, and does what it says.
 
     A message that leaves as it arrives is one step, and chunks side by side are one message. If that cannot
-    end with one message in a queue, both are done one after the other, and then in a queue for each message
-    that is under way.
+    end with one message in a queue, both are done one after the other. At last each message that is under
+    way has a queue of its own.
 
     Raises:
         InputError: MSCCL has no such collective, or the runtime cannot take the program; says why.
