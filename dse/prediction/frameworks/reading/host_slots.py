@@ -7,7 +7,14 @@ from collections.abc import Mapping
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.files import Folder, text_of
-from dse.prediction.frameworks.reading.launcher_counts import Options, allotment, count_of
+from dse.prediction.frameworks.reading.launcher_counts import (
+    PLACED,
+    PROCESSES,
+    Options,
+    allotment,
+    count_of,
+    included,
+)
 
 _LINE = re.compile(
     r"([\w.-]+)(?:[ \t]+slots[ \t]*=[ \t]*|:)([1-9][0-9]{0,4})(?:[ \t]+max[-_]slots[ \t]*=.*)?", re.ASCII
@@ -34,17 +41,29 @@ def hosted_npus(options: Mapping[str, Options], folder: Folder) -> int | None:
     slots = _slots(file, folder)
     if not slots:
         return None
-    if kind == "mpirun":
-        told = allotment(kind, own)
-        each = told.per_node
-        return None if told.nodes else each * len(slots) if each else sum(slots.values())
+    return _of_mpi(own, slots) if kind == "mpirun" else _of_deepspeed(own, slots)
+
+
+def _of_mpi(own: Options, slots: Mapping[str, int]) -> int | None:
+    """The processes of mpirun; an option that is there counts for more than slots, and may be open."""
+    if own.keys() & {*PROCESSES}:
+        return count_of(own, PROCESSES)
+    told = allotment("mpirun", own)
+    if own.keys() & {*PLACED}:
+        return told.per_node * len(slots) if told.per_node and not told.nodes else None
+    return sum(slots.values())
+
+
+def _of_deepspeed(own: Options, slots: Mapping[str, int]) -> int | None:
+    """The processes of deepspeed on all hosts, on those that it includes, or on the first of them."""
     if "--exclude" in own or "-e" in own:
         return None
-    if included := own.get("--include", own.get("-i", "")):
-        hosts = [host.partition(":") for host in included.split("@")]
-        counts = [len({*some.split(",")}) if some else slots.get(host) for host, _, some in hosts]
+    if listed := own.get("--include", own.get("-i", "")):
+        counts = [included(host) if ":" in host else slots.get(host) for host in listed.split("@")]
         return sum(count or 0 for count in counts) if all(counts) else None
     nodes, each = count_of(own, ("--num-nodes",)), count_of(own, ("--num-gpus",))
+    if ("--num-nodes" in own and not nodes) or ("--num-gpus" in own and not each):
+        return None
     chosen = list(slots.values())[:nodes]
     return each * len(chosen) if each else sum(chosen)
 

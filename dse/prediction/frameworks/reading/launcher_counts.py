@@ -13,10 +13,10 @@ _COUNTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "torchrun": (("--nnodes",), ("--nproc-per-node",)),
     "deepspeed": (("--num-nodes",), ("--num-gpus",)),
 }
-_PROCESSES = ("-np", "-n", "-c", "--np", "--n")
+PROCESSES = ("-np", "-n", "-c", "--np", "--n")
 _PER_NODE = ("-N", "-npernode", "--npernode", "-ppn", "--ppn", "-perhost", "--perhost")
 _MAPPED, _MPI_HOSTS = ("--map-by", "-map-by"), ("-H", "-host", "--host", "-hosts", "--hosts")
-_PLACED = (*_PER_NODE, *_MPI_HOSTS, *_MAPPED)
+PLACED = (*_PER_NODE, *_MPI_HOSTS, *_MAPPED)
 """Options of mpirun with which slots alone do not say how many processes there are."""
 _PER_RESOURCE = re.compile(r"ppr:([1-9][0-9]{0,3}):node(?::.*)?", re.ASCII | re.IGNORECASE)
 
@@ -68,7 +68,7 @@ def _of_aprun(own: Options) -> Allotment:
 
 
 def _of_ibrun(own: Options) -> Allotment:
-    return Allotment(total=count_of(own, _PROCESSES))
+    return Allotment(total=count_of(own, PROCESSES))
 
 
 def _of_mpi(own: Options) -> Allotment:
@@ -77,8 +77,8 @@ def _of_mpi(own: Options) -> Allotment:
     slots = [_whole(host.partition(":")[2]) for host in hosts]
     mapped = _PER_RESOURCE.fullmatch(next((own[name] for name in _MAPPED if name in own), ""))
     per_node = count_of(own, _PER_NODE) or (int(mapped[1]) if mapped else None)
-    total = count_of(own, _PROCESSES)
-    if total is None and hosts and not own.keys() & {*_PROCESSES, *_PER_NODE, *_MAPPED}:
+    total = count_of(own, PROCESSES)
+    if total is None and hosts and not own.keys() & {*PROCESSES, *_PER_NODE, *_MAPPED}:
         total = sum(slot or 0 for slot in slots) if all(slots) else None
     names = {host.partition(":")[0] for host in hosts}
     return Allotment(len(names) or None, per_node, total)
@@ -158,14 +158,14 @@ def launched_npus(
 
 def _of_slots(own: Options, environment: Options, slurm: Mapping[str, int], nodes: int | None) -> int | None:
     """The processes of mpirun without a number: so many a node, or one on each slot that it is given."""
-    if own.keys() & {*_PROCESSES, *_PLACED}:
-        return None if own.keys() & {*_PROCESSES} else _product(nodes, _of_mpi(own).per_node)
+    if own.keys() & {*PROCESSES, *PLACED}:
+        return None if own.keys() & {*PROCESSES} else _product(nodes, _of_mpi(own).per_node)
     tasks = slurm.get("ntasks") or _product(nodes, slurm.get("ntasks-per-node"))
     return _whole(environment.get("OMPI_UNIVERSE_SIZE", "")) or tasks
 
 
-def _included(text: str) -> int | None:
-    """The GPUs of HOST:0,1@HOST:0,1, as deepspeed takes them; None where a host has all of its own.
+def included(text: str) -> int | None:
+    """Return the GPUs of HOST:0,1@HOST:0,1, as deepspeed takes them; None where a host has all of its own.
 
     Deepspeed refuses a slot that is no number, such as 0-3.
     """
@@ -194,7 +194,7 @@ def _of_framework(
     if kind == "deepspeed" and not is_said[0] and nodes is None and not options.keys() & _HOST_FILES:
         nodes = 1
     if kind == "deepspeed" and options.keys() & _FILTERS:
-        return _included(options.get("--include", options.get("-i", "")))
+        return included(options.get("--include", options.get("-i", "")))
     # Deepspeed heeds the variable only where neither a host file nor an option chooses GPUs.
     if kind == "torchrun" or not (options.keys() & _HOST_FILES or is_said[1] or (is_said[0] and nodes != 1)):
         per_node = _visible(environment) or per_node

@@ -7,6 +7,7 @@ import pytest
 from dse.prediction.frameworks.reading.files import Folder
 from dse.prediction.frameworks.reading.host_slots import hosted_npus
 from dse.prediction.frameworks.reading.launchers import launch_of
+from dse.prediction.frameworks.reading.values import mark
 
 HOSTS = "# of the job\na slots=8\n\nb slots=4  # smaller\n"
 
@@ -32,3 +33,25 @@ def test_slots_say_how_many_accelerators_there_are(line: str, hosts: str, npus: 
     launch = launch_of(line.split(" "), "x")
     assert launch.npus is None
     assert hosted_npus(launch.options, Folder(written={"h": hosts})) == npus
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mpirun --hostfile h -np $N python t.py",
+        "mpirun --hostfile h -np 4x python t.py",
+        "mpirun --hostfile h -N $N python t.py",
+        "mpirun --hostfile h --map-by ppr:4:socket python t.py",
+        "mpirun --hostfile h --map-by $N python t.py",
+        "deepspeed --hostfile h --num_gpus $N t.py",
+        "deepspeed --hostfile h --num_nodes $N t.py",
+        "deepspeed --hostfile h --num_nodes $N --num_gpus 2 t.py",
+        "deepspeed --hostfile h --include a:0-3 t.py",
+        "deepspeed --hostfile h --include a:$N@b t.py",
+        "deepspeed --hostfile h --include $N t.py",
+    ],
+)
+def test_slots_are_no_count_where_an_option_says_another_that_is_open(line: str) -> None:
+    launch = launch_of(line.replace("$N", mark("N")).split(" "), "x")
+    assert launch.npus is None
+    assert hosted_npus(launch.options, Folder(written={"h": HOSTS})) is None
