@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections import deque
 from collections.abc import Mapping
 
 _SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _PARTS = re.compile(r"^#SBATCH[ \t]+(?:het|pack)job\b", re.MULTILINE)
 _COMMANDS = re.compile(r"^(?![ \t]*(?:#|\r?$))", re.MULTILINE)
-_DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
-_SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
+_WORD = re.compile(r"""\#.*|(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""")
+"""A word of a line, or the comment that ends it: # within a word begins none."""
+_SHORT = {"-N": "nodes", "-n": "ntasks", "-G": "gpus"}
+_COUNTED = frozenset({"nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"})
+_NAMES_OF_FLAGS = """
+-h --help -H --hold -I --ignore-pbs -k --no-kill -O --overcommit -s --oversubscribe -Q --quiet -v
+--verbose -V --version -W --wait --contiguous --exclusive --parsable --requeue --no-requeue --reboot
+--spread-job --stepmgr --test-only --usage --use-min-nodes --get-user-env --propagate --nice
+"""
+_FLAGS = frozenset(_NAMES_OF_FLAGS.split())
 _BSUB = re.compile(r"^#BSUB[ \t]+(.*)$", re.MULTILINE)
 _OF_LSF: Mapping[str, re.Pattern[str]] = {
     "nodes": re.compile(r"-nnodes[ \t]+([1-9][0-9]{0,6})(?![\w,])", re.ASCII),
@@ -37,14 +47,40 @@ def slurm_counts(text: str) -> dict[str, int]:
     if _PARTS.search(text):
         return found
     for line in _SBATCH.findall(text):
-        for option in _DIRECTIVE.finditer(line):
-            name, value = option[1] or _SHORT[option[3]], option[2] or option[4]
-            if name == "gres":
-                name, value = "gpus-per-node", str(_gpus(value))
-            count = _COUNT.fullmatch(value)
-            if count and name in ("nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"):
-                found[name] = int(count[1])
+        words = deque(shlex.split(word[0])[0] for word in _WORD.finditer(line) if not word[0].startswith("#"))
+        while words and words[0].startswith("-"):
+            option, value = take_option(words)
+            found = counted(found, option, value or "")
     return found
+
+
+def take_option(words: deque[str]) -> tuple[str, str | None]:
+    """Take an option of sbatch off the words: its name and value; None where that is missing.
+
+    A value stands behind = or in the next word; that of a letter may follow it at once.
+    """
+    word = words.popleft()
+    option, has_value, value = word.partition("=")
+    if not word.startswith("--"):  # flags of a letter may stand before it, as in -vN4
+        at = next((at for at, letter in enumerate(word) if at and f"-{letter}" not in _FLAGS), 0)
+        option, value = (f"-{word[at]}", word[at + 1 :].removeprefix("=")) if at else (word[:2], "")
+        has_value = value
+    if has_value or option in _FLAGS:
+        return option, value
+    return option, words.popleft() if words else None
+
+
+def counted(counts: Mapping[str, int], option: str, value: str) -> dict[str, int]:
+    """Return counts with the one that an option of sbatch says; a range or an open value leaves none."""
+    name = _SHORT.get(option, option.removeprefix("--"))
+    if name == "gres":
+        each = _gpus(value)
+        return {**counts, "gpus-per-node": each} if each else dict(counts)
+    if name not in _COUNTED:
+        return dict(counts)
+    count = _COUNT.fullmatch(value)
+    others = {key: number for key, number in counts.items() if key != name}
+    return {**others, name: int(count[1])} if count else others
 
 
 def _head(text: str) -> str:

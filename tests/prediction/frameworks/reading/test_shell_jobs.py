@@ -40,6 +40,12 @@ def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int
             ("--n", "3"),
             3,
         ),
+        (
+            "sbatch -N 3 --comment 'a --nodes=4' -J x-N5 job.sh 7",
+            ("--nnodes", "3", "--tp", "1", "--a", "7"),
+            3,
+        ),
+        ("sbatch -QN3 -v --gres gpu:4 job.sh 7", ("--nnodes", "3", "--tp", "1", "--a", "7"), 3),
         ("sbatch -N 5 --wrap='srun torchrun --n $SLURM_NNODES'", ("--n", "5"), 5),
         ("cat > w.sh <<'EOF'\n#SBATCH -N 6\nsrun torchrun $1\nEOF\nsbatch w.sh x", ("x",), 6),
     ],

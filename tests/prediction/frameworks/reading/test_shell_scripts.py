@@ -129,6 +129,24 @@ def test_generic_resources_of_slurm_have_the_gpus_of_a_node(words: str, gpus: in
     assert read_script(f"#SBATCH {words}\ntorchrun a.py", "a.sh").slurm == {"gpus-per-node": gpus}
 
 
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("-J llama-N4", {}),
+        ("-p gpu-N4 -N2", {"nodes": 2}),
+        ("-N 2 # not --nodes=4, don't", {"nodes": 2}),
+        ("-J run#1 --nodes 3", {"nodes": 3}),
+        ("--comment 'a --nodes=3' -vN 5", {"nodes": 5}),
+        ('--comment="# \\" -N 3" -n 8', {"ntasks": 8}),
+        ("--exclusive -N 2 -G=a100:16", {"nodes": 2, "gpus": 16}),
+        ("--nodes=2 --nodes=2-4", {}),
+        ("--nodes", {}),
+    ],
+)
+def test_a_line_for_slurm_is_read_option_by_option(line: str, counts: dict[str, int]) -> None:
+    assert read_script(f"#SBATCH {line}\ntorchrun a.py", "a.sh").slurm == counts
+
+
 def test_lines_for_slurm_behind_a_command_count_for_nothing() -> None:
     script = "#!/bin/bash\n\n# a job\n#SBATCH -N 2\n##SBATCH -N 3\n \nA=1\n#SBATCH -N 4\ntorchrun a.py"
     assert read_script(script, "a.sh").slurm == {"nodes": 2}
