@@ -158,7 +158,7 @@ class Statements:
 
     def _redirected(self, command: str) -> bool:
         """Pass over a redirection; nothing is read or written."""
-        is_input = self._token.text == "<<"
+        is_input = self._token.text in ("<<", "<<-")
         if is_input and command not in _TAKERS:
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
         if not is_input and self._token.text not in _REDIRECTIONS:
@@ -167,7 +167,7 @@ class Statements:
         if self._token.kind != "word":
             self._refuse("a redirection needs the name of a file")
         if is_input:
-            self._text = Input(self._token.parts)
+            self._text = Input(self._token.parts, is_indented=operator == "<<-")
             self._tokens.inputs.append(self._text)
         elif operator == "<<<" and command in _TAKERS:
             end = Part("text", "\n", True, self._token.line)

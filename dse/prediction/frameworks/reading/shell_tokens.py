@@ -22,12 +22,13 @@ _CHANGE = re.compile(rf":?[-=+?]|{'|'.join(map(re.escape, SIGNS))}")
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
-_OPERATOR = re.compile(r"\n|&&|\|\||\|&|;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
+_OPERATOR = re.compile(r"\n|&&|\|\||\|&|;;|&>>|&>|>>|>&|>\||<<<|<<-|<<|<&|<>|[;&|()<>]")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
 _COMMAND = re.compile(r"(?<!\\)(?:\$\((?!\()|`)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+_TABS = re.compile(r"^\t+", re.MULTILINE)
 _BRACKET = re.compile(r"[()]|'[^']*'")
 
 
@@ -51,10 +52,14 @@ class Part(NamedTuple):
 
 @dataclass
 class Input:
-    """A text behind <<, which begins after the line that names its `last` line; `parts` once it is read."""
+    """A text behind <<, which begins after the line that names its `last` line; `parts` once it is read.
+
+    `is_indented` is so behind <<-, which drops the tabs before its lines.
+    """
 
     last: tuple[Part, ...]
     parts: tuple[Part, ...] = ()
+    is_indented: bool = False
 
 
 class Token(NamedTuple):
@@ -118,10 +123,10 @@ class Tokens:
         return self._word(line)
 
     def _pass_input(self, found: Input, line: int) -> None:
-        """Read a text that is the input of a command; <<- lets tabs stand before its last line."""
+        """Read a text that is the input of a command."""
         parts = found.last
         last = "".join(part.text for part in parts)
-        tabs, last = ("\t*", last[1:]) if last.startswith("-") else ("", last)
+        tabs = "\t*" if found.is_indented else ""
         end = re.compile(f"^{tabs}{re.escape(last)}\r?$\n?", re.MULTILINE).search(self.text, self.at)
         if end is None:
             self.refuse(f"<< has no end; close it with the line {excerpt(last)}", line)
@@ -129,6 +134,8 @@ class Tokens:
         if is_expanded and (command := _COMMAND.search(self.text, self.at, end.start())):
             self.refuse(f"{command[0]} in a text behind << would run a command; scripts are only read", line)
         text = self.text[self.at : end.start()]
+        if found.is_indented:
+            text = _TABS.sub("", text)
         found.parts = (Part("text", text, True, line),)
         if is_expanded:
             with suppress(InputError):  # it is asked for only where the script starts it

@@ -46,6 +46,8 @@ def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int
             3,
         ),
         ("sbatch -QN3 -v --gres gpu:4 job.sh 7", ("--nnodes", "3", "--tp", "1", "--a", "7"), 3),
+        ("sbatch <<-'E'\n\t#!/bin/bash\n\t\t#SBATCH -N 3\n\tsrun torchrun '\tx'\n\tE\n", ("\tx",), 3),
+        ("sbatch <<- E\n\t#SBATCH -N 4\nsrun torchrun a\n\t # E\n\t\tE\n", ("a",), 4),
         ("sbatch -N 5 --wrap='srun torchrun --n $SLURM_NNODES'", ("--n", "5"), 5),
         ("cat > w.sh <<'EOF'\n#SBATCH -N 6\nsrun torchrun $1\nEOF\nsbatch w.sh x", ("x",), 6),
     ],
