@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.files import Folder, text_of
 from dse.prediction.frameworks.reading.launcher_counts import (
+    HOST_FILES,
     PLACED,
     PROCESSES,
     Options,
@@ -19,10 +20,6 @@ from dse.prediction.frameworks.reading.launcher_counts import (
 _LINE = re.compile(
     r"([\w.-]+)(?:[ \t]+slots[ \t]*=[ \t]*|:)([1-9][0-9]{0,4})(?:[ \t]+max[-_]slots[ \t]*=.*)?", re.ASCII
 )
-_FILES: Mapping[str, tuple[str, ...]] = {
-    "deepspeed": ("--hostfile", "-H"),
-    "mpirun": ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"),
-}
 _MOST_HOSTS = 100_000
 
 
@@ -33,9 +30,9 @@ def hosted_npus(options: Mapping[str, Options], folder: Folder) -> int | None:
         options: those of the launchers, by launcher and name.
         folder: where the file is looked for.
     """
-    kind = next((name for name in _FILES if name in options), "")
+    kind = next((name for name in HOST_FILES if name in options), "")
     own = options.get(kind, {})
-    file = next((own[name] for name in _FILES.get(kind, ()) if name in own), "")
+    file = next((own[name] for name in HOST_FILES.get(kind, ()) if name in own), "")
     if not file or "\0" in file or len(options) > 1:
         return None
     slots = _slots(file, folder)

@@ -20,7 +20,11 @@ PLACED = (*_PER_NODE, *_MPI_HOSTS, *_MAPPED)
 """Options of mpirun with which slots alone do not say how many processes there are."""
 _PER_RESOURCE = re.compile(r"ppr:([1-9][0-9]{0,3}):node(?::.*)?", re.ASCII | re.IGNORECASE)
 
-_HOST_FILES = {"--hostfile", "-H"}
+HOST_FILES: Mapping[str, tuple[str, ...]] = {
+    "deepspeed": ("--hostfile", "-H"),
+    "mpirun": ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"),
+}
+"""Options that name a file of hosts."""
 _FILTERS = {"--include", "-i", "--exclude", "-e"}
 Options = Mapping[str, str]
 
@@ -191,12 +195,13 @@ def _of_framework(
     is_said = [any(name in options for name in names) for names in (here, there)]
     counts = [count_of(options, here), count_of(options, there)]
     nodes = counts[0] if is_said[0] and counts[0] else 1 if not is_said[0] and kind == "torchrun" else nodes
-    if kind == "deepspeed" and not is_said[0] and nodes is None and not options.keys() & _HOST_FILES:
+    has_file = bool(options.keys() & {*HOST_FILES["deepspeed"]})
+    if kind == "deepspeed" and not is_said[0] and nodes is None and not has_file:
         nodes = 1
     if kind == "deepspeed" and options.keys() & _FILTERS:
         return included(options.get("--include", options.get("-i", "")))
     # Deepspeed heeds the variable only where neither a host file nor an option chooses GPUs.
-    if kind == "torchrun" or not (options.keys() & _HOST_FILES or is_said[1] or (is_said[0] and nodes != 1)):
+    if kind == "torchrun" or not (has_file or is_said[1] or (is_said[0] and nodes != 1)):
         per_node = _visible(environment) or per_node
     is_open = is_said[1] and (options[there[0]] in ("gpu", "auto") or missing_in(options[there[0]]))
     per_node = counts[1] or (per_node if is_open or kind == "deepspeed" else None if is_said[1] else 1)
