@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import posixpath
 import re
 import sys
 from collections.abc import Mapping
@@ -29,9 +30,42 @@ _KEY = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*""", re.
 SUFFIXES = (".json", ".yaml", ".yml", ".toml")
 
 
+class Written(dict[str, str]):
+    """Texts that a script writes, by their paths; another path finds the only file with its last name."""
+
+    def __init__(self, files: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._named: dict[str, str] = {}  # the path of each last name, empty where several have it
+        for path, text in (files or {}).items():
+            self[path] = text
+
+    def __setitem__(self, path: str, text: str) -> None:
+        """Keep a text by its path."""
+        last = path.rpartition("/")[2]
+        if self._named.setdefault(last, path) != path:
+            self._named[last] = ""
+        super().__setitem__(path, text)
+
+    def __contains__(self, path: object) -> bool:
+        """Whether a path finds a file."""
+        return isinstance(path, str) and bool(self.path_of(path))
+
+    def __missing__(self, path: str) -> str:
+        """Return the text that another path finds."""
+        found = self.path_of(path)
+        if not found:
+            raise KeyError(path)
+        return self[found]
+
+    def path_of(self, path: str) -> str:
+        """Return the path under which a file was written; an empty one if none or several may be meant."""
+        path = posixpath.normpath(path)
+        return path if self.get(path) is not None else self._named.get(path.rpartition("/")[2], "")
+
+
 @dataclass(frozen=True)
 class Folder:
-    """A folder where files are looked for; `written` are texts of a script's own files, by their names."""
+    """A folder where files are looked for; `written` are texts of a script's own files, by their paths."""
 
     path: Path = field(default_factory=Path)
     written: Mapping[str, str] = field(default_factory=dict)
@@ -47,12 +81,13 @@ class Folder:
                 f"{readable(name) or 'a file'} is no name of a file that can be read; write set=NAME=VALUE"
             )
         path = Path(name)
-        is_there = path.name not in self.written and is_file(path) and not is_file(self.path / path)
+        is_written = self.written.get(posixpath.normpath(name)) is not None
+        is_there = not is_written and is_file(path) and not is_file(self.path / path)
         return path if path.is_absolute() or is_there else self.path / path
 
     def has(self, path: Path) -> bool:
         """Whether a file is there, or the script writes it."""
-        return path.name in self.written or is_file(path)
+        return bool(self._written_as(path)) or is_file(path)
 
     def text(self, path: Path) -> str | None:
         """Return the text of a file that the script writes; None for others.
@@ -60,10 +95,18 @@ class Folder:
         Raises:
             InputError: a variable in it has no value.
         """
-        text = self.written.get(path.name)
+        text = self.written.get(self._written_as(path))
         if text is not None and missing_in(text):
             raise ask(text, str(path), "the file")
         return text
+
+    def _written_as(self, path: Path) -> str:
+        """The path under which the script wrote a file; one that is there is no other of the same name."""
+        own = path.relative_to(self.path) if path.is_relative_to(self.path) else path
+        for name in (posixpath.normpath(own), posixpath.normpath(path)):
+            if self.written.get(name) is not None:
+                return name
+        return "" if is_file(path) else Written(self.written).path_of(str(own))
 
 
 def text_of(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import is_file
 from dse.prediction.frameworks.reading.conditions import holds
-from dse.prediction.frameworks.reading.files import text_of
+from dse.prediction.frameworks.reading.files import Written, text_of
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
 from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, echoed, printed
@@ -44,7 +45,7 @@ _PASSED = frozenset(_PASSED_NAMES.split())
 class Script:
     """Commands in order, how many nodes and GPUs the lines for Slurm ask for, and what was passed over.
 
-    `files` are texts that the script writes, by their names, `end_line` is the line of its exit, or 0.
+    `files` are texts that the script writes, by their paths, `end_line` is the line of its exit, or 0.
     """
 
     commands: tuple[Command, ...]
@@ -91,6 +92,10 @@ def read_script(
 
 
 class _Interpreter(Processes):
+    def __init__(self, variables: Variables, folder: Path | None) -> None:
+        super().__init__(variables, folder)
+        self.files = Written()
+
     def _simple(self, node: Simple) -> int:
         if not node.words:
             self._output_status = 0
@@ -147,9 +152,9 @@ class _Interpreter(Processes):
     def _write(self, node: Simple, words: Sequence[str], text: str) -> None:
         """Keep a text that a script writes into a file, which it may start or name later."""
         target = self.variables.text(node.target) if node.target else words[-1] if len(words) > 1 else ""
-        name = PurePosixPath(readable(target)).name
-        if name and not target.startswith(("&", "/dev/")):
-            self.files[name] = self.files.get(name, "") * node.adds + text
+        path = posixpath.normpath(readable(target))
+        if PurePosixPath(path).name and not target.startswith(("&", "/dev/")):
+            self.files[path] = self.files.get(path, "") * node.adds + text
 
     def _words(self, node: Simple) -> list[str]:
         words = list[str]()
@@ -163,16 +168,17 @@ class _Interpreter(Processes):
 
     def _sourced(self, words: Sequence[str], node: Simple) -> int | None:
         """Read a file that the script wrote, or one of its folder; one outside the subset is passed over."""
-        name = readable(words[0]).rpartition("/")[2] if words else ""
+        file = readable(words[0]) if words else ""
+        name = file.rpartition("/")[2]
         path = self._folder / name if self._folder and name else None
-        is_there = name in self.files or (path is not None and is_file(path))
+        is_there = file in self.files or (path is not None and is_file(path))
         if not is_there or self._shells >= MOST_SHELLS:
             return None
         values, where = self.variables, self.variables.where
         before = values.positional, values.is_function
         try:
-            if path is None or name in self.files:
-                nodes = Statements(self.files[name], where, node.line).all()
+            if path is None or file in self.files:
+                nodes = Statements(self.files[file], where, node.line).all()
             else:
                 where = str(path)
                 nodes = Statements(text_of(path)[:MOST_TEXT].replace("\0", ""), where).all()

@@ -8,6 +8,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading import read_document, read_script
+from dse.prediction.frameworks.reading.files import Folder
 from dse.prediction.frameworks.reading.shell_slurm import batch_counts
 from tests.prediction.frameworks.scripts import launched
 
@@ -141,3 +142,23 @@ def test_a_script_that_is_started_sees_what_its_launchers_pass(command: str, tp:
     (tmp_path / "a.sh").write_text(command)
     found = read_document([str(tmp_path / "a.sh")], "megatron-lm")
     assert str(found.settings["--tensor-model-parallel-size"]) == tp
+
+
+def test_files_of_one_name_in_several_folders_are_several(tmp_path: Path) -> None:
+    write = "mkdir -p a b c x; echo A=1 > a/k.sh; echo B=1 > b/k.sh; echo A=2 >> ./b/k.sh; "
+    write += "echo A=5 > c/other.sh; "
+    launch = "; torchrun $A"
+    assert launched(write + "source a/k.sh" + launch, tmp_path) == ["1"]
+    assert launched(write + ". x/../b/k.sh" + launch, tmp_path) == ["2"]
+    assert launched(write + "A=3; source k.sh" + launch, tmp_path) == ["3"]
+    assert launched(write + "A=3; source $PWD/c/other.sh" + launch, tmp_path) == ["5"]
+
+
+def test_a_file_that_is_named_is_no_other_that_a_script_writes(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "h").write_text("a slots=3\n")
+    folder = Folder(tmp_path, {"a/h": "one", "b/h": "two", "b/g": "three"})
+    names = ("a/h", "./b/h", "h", "c/h", "g", str(tmp_path / "b" / "h"), "/elsewhere/g")
+    texts = [folder.text(folder.find(name)) for name in names]
+    assert texts == ["one", "two", None, None, "three", "two", "three"]
+    assert [folder.has(folder.find(name)) for name in ("a/h", "h", "c/h", "g")] == [True, False, True, True]
