@@ -79,8 +79,10 @@ class Flow(ABC):
     def _guarded(self) -> Iterator[None]:
         """Let statements fail, as in a condition."""
         self._guards += 1
-        yield
-        self._guards -= 1
+        try:
+            yield
+        finally:
+            self._guards -= 1
 
     @property
     def _is_left(self) -> bool:
@@ -166,17 +168,20 @@ class Flow(ABC):
     def _apart(self) -> Iterator[None]:
         """Let statements run as in a shell of their own, whose variables, functions and exit stay there."""
         values = self.variables
-        kept = values.values, values.positional, values.is_function
+        kept = values.values, values.positional, values.is_function, values.aliases, values.where
         own = self._exported, self._exports_all, self._functions, self._locals, self._loops
         values.values, self._exported = dict(values.values), dict(self._exported)
+        values.aliases = dict(values.aliases)
         self._functions, self._locals = dict(self._functions), [dict(each) for each in self._locals]
         self._loops = 0  # no break in there leaves a loop around it
         settings = self._ends_on_failure, self._joins_failures
-        yield
-        self._ends_on_failure, self._joins_failures = settings
-        values.values, values.positional, values.is_function = kept
-        self._exported, self._exports_all, self._functions, self._locals, self._loops = own
-        self._is_over, self._has_returned, self._leaves = False, False, ""
+        try:
+            yield
+        finally:  # $(...) goes on where a statement of it is not read
+            self._ends_on_failure, self._joins_failures = settings
+            values.values, values.positional, values.is_function, values.aliases, values.where = kept
+            self._exported, self._exports_all, self._functions, self._locals, self._loops = own
+            self._is_over, self._has_returned, self._leaves = False, False, ""
 
     def _pipeline(self, node: Pipeline) -> int:
         """Run commands, each in a shell of its own where several are in a pipe; the last gives the status."""

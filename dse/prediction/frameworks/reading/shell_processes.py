@@ -185,8 +185,10 @@ class Processes(Inputs):
 
     @contextmanager
     def _deeper(self, line: int) -> Iterator[None]:
-        self._shells += 1
-        if self._shells > MOST_SHELLS:
+        if self._shells >= MOST_SHELLS:
             raise InputError(f"{self._place(line)}: at most {MOST_SHELLS} scripts in a script are read")
-        yield
-        self._shells -= 1
+        self._shells += 1
+        try:
+            yield
+        finally:
+            self._shells -= 1

@@ -31,6 +31,7 @@ from tests.prediction.frameworks.scripts import launched
          ["x"]),
         ("set -e; T=$(false); torchrun never", []),
         ("T=$(exit 3) || torchrun $?", ["3"]),
+        ("set -e; n=$(nproc || echo 8); false; torchrun 1", []),
     ],
 )  # fmt: skip
 def test_a_failure_ends_a_script_where_it_ends_that_of_bash(

@@ -38,6 +38,12 @@ from tests.prediction.frameworks.scripts import launched
         ("f(){ if exit 3; then torchrun x; fi; }; f; torchrun y", []),
         ("eval 'exit 1'; torchrun x", []),
         ("eval false || torchrun 1", ["1"]),
+        ("for i in 1 2; do d=$(dirname x); if [ $i = 1 ]; then break; fi; torchrun $i; done", []),
+        ("for i in 1 2; do d=$(dirname x); if [ $i = 1 ]; then continue; fi; torchrun $i; done", ["2"]),
+        ("while :; do d=$(dirname a); break; done; torchrun 1", ["1"]),
+        ("f(){ local A=2; d=$(dirname a); }; A=1; f; torchrun $A; for i in 3 4; do eval break; done; "
+         "torchrun $i",
+         ["1", "3"]),
     ],
 )  # fmt: skip
 def test_statuses_are_those_of_bash(script: str, expected: list[str], tmp_path: Path) -> None:
