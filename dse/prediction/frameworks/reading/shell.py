@@ -140,6 +140,8 @@ class _Interpreter(Processes):
             return 0
         if name == "set":
             self._set(words[1:])
+        if name == "shopt" and "inherit_errexit" in words and words[1] in ("-s", "-u"):
+            self._inherits_errexit = words[1] == "-s"
         if name == "printf" and words[1:2] == ["-v"] and words[2:]:
             self._formatted(words, node)
         if name in _PASSED and (name, words[1:2]) != ("conda", ["run"]):

@@ -39,6 +39,7 @@ class Flow(ABC):
         self._exported: dict[str, None] = {}
         self._exports_all = False
         self._ends_on_failure, self._joins_failures = False, False  # as set -e and pipefail have it
+        self._inherits_errexit = False  # whether set -e holds in $(...) too
         self._guards = 0
         self.end_line = 0  # of the last exit
         self._functions: dict[str, Sequence[Node]] = {}
@@ -174,11 +175,11 @@ class Flow(ABC):
         values.aliases = dict(values.aliases)
         self._functions, self._locals = dict(self._functions), [dict(each) for each in self._locals]
         self._loops = 0  # no break in there leaves a loop around it
-        settings = self._ends_on_failure, self._joins_failures
+        settings = self._ends_on_failure, self._joins_failures, self._inherits_errexit
         try:
             yield
         finally:  # $(...) goes on where a statement of it is not read
-            self._ends_on_failure, self._joins_failures = settings
+            self._ends_on_failure, self._joins_failures, self._inherits_errexit = settings
             values.values, values.positional, values.is_function, values.aliases, values.where = kept
             self._exported, self._exports_all, self._functions, self._locals, self._loops = own
             self._is_over, self._has_returned, self._leaves = False, False, ""

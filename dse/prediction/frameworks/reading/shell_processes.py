@@ -67,6 +67,7 @@ class Processes(Inputs):
         status, own = self.variables.status, 0
         try:
             with self._apart():
+                self._ends_on_failure = self._ends_on_failure and self._inherits_errexit
                 own = self.run(nodes)
         except InputError:  # the command is not read, and asked for where its output matters
             self._outputs[-1] = None
@@ -176,7 +177,7 @@ class Processes(Inputs):
             values.values = {name: value for name, value in values.values.items() if name in seen} | own
             self._functions = {name: body for name, body in self._functions.items() if name in seen}
             self._locals, self._exports_all = [], False
-            self._ends_on_failure, self._joins_failures = False, False
+            self._ends_on_failure, self._joins_failures, self._inherits_errexit = False, False, False
             values.positional, values.is_function, values.status = tuple(arguments), True, 0
             status = self.run(Statements(text, values.where, node.line).all())
         values.uses_arguments = uses_arguments

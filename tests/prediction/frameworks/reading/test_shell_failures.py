@@ -32,6 +32,10 @@ from tests.prediction.frameworks.scripts import launched
         ("set -e; T=$(false); torchrun never", []),
         ("T=$(exit 3) || torchrun $?", ["3"]),
         ("set -e; n=$(nproc || echo 8); false; torchrun 1", []),
+        ("set -e; y=$(false; echo 3); torchrun $y", ["3"]),
+        ("set -e; f(){ false; echo 4; }; torchrun $(f) $(set -e; f); y=$(set -e; false; echo 3); torchrun n",
+         ["4"]),
+        ("set -e; shopt -s inherit_errexit; torchrun 1; y=$(false; echo 3); torchrun $y", ["1"]),
     ],
 )  # fmt: skip
 def test_a_failure_ends_a_script_where_it_ends_that_of_bash(
