@@ -189,7 +189,10 @@ class Flow(ABC):
         status, failed, before = 0, 0, self.variables.status
         for command in node.commands:
             self.variables.status = before
-            with self._apart() if len(node.commands) > 1 else nullcontext():
+            with (
+                self._guarded() if node.is_negated else nullcontext(),
+                self._apart() if len(node.commands) > 1 else nullcontext(),
+            ):
                 status = self._one(command)
             failed = status or failed
         status = failed if self._joins_failures else status
