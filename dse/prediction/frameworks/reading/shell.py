@@ -104,7 +104,7 @@ class _Interpreter(Processes):
             return self._output_status
         words = self._words(node)
         name = words[0] if words else ""
-        if self._outputs and name not in self._functions and name not in WITHOUT_OUTPUT:
+        if self._output and name not in self._functions and name not in WITHOUT_OUTPUT:
             self._print(name, words[1:], node)
         if name in ("cat", "tee") and node.text is not None:
             with suppress(InputError):  # a text of what only a shell knows is no file that is read
@@ -127,6 +127,8 @@ class _Interpreter(Processes):
             with self._deeper(node.line):
                 return self.run(Statements(" ".join(words[1:]), self.variables.where, node.line).all())
         if name == "exec":
+            if self._output and not words[1:]:
+                raise InputError(f"{self._place(node.line)}: exec leads the output of $(...) elsewhere")
             status = self._launch(words[1:], node)
             self._is_over = self._is_over or len(words) > 1
             return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from dse.base.errors import InputError
 from dse.prediction.frameworks.reading.conditions import chosen, holds
@@ -16,10 +16,12 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Loop,
     Node,
     Pipeline,
+    Redirected,
     Repeat,
     Simple,
     Subshell,
     Test,
+    Word,
 )
 from dse.prediction.frameworks.reading.shell_words import Variables
 from dse.prediction.frameworks.reading.values import without_unset
@@ -54,6 +56,10 @@ class Flow(ABC):
     def _simple(self, node: Simple) -> int:
         """Interpret a command; return its status."""
 
+    @abstractmethod
+    def _redirected(self, streams: Sequence[tuple[str, Word]]) -> AbstractContextManager[None]:
+        """Let output go to other places."""
+
     def run(self, nodes: Sequence[Node]) -> int:
         """Interpret statements; return the status of the last."""
         status = 0
@@ -67,7 +73,8 @@ class Flow(ABC):
     def _checked(self, node: Node) -> int:
         """Run a statement; with set -e the script is over where one fails that no condition holds."""
         status = self._one(node)
-        is_command = isinstance(node, (Simple, Test, Subshell, Pipeline))
+        bare = node.block if isinstance(node, Redirected) else node
+        is_command = isinstance(bare, (Simple, Test, Subshell, Pipeline))
         is_command = is_command and not (isinstance(node, Pipeline) and node.is_negated)
         if status and self._ends_on_failure and is_command and not (self._guards or self._is_left):
             self.variables.notes.append(
@@ -124,7 +131,8 @@ class Flow(ABC):
         if isinstance(node, Function):
             self._functions[node.name] = node.body
             return 0
-        return self._simple(node)
+        with self._redirected(node.streams):
+            return self._one(node.block) if isinstance(node, Redirected) else self._simple(node)
 
     def _holds(self, condition: Sequence[Node]) -> bool:
         with self._guarded():

@@ -9,7 +9,17 @@ from dse.prediction.frameworks.reading.shell_tokens import Input, Part, Token
 
 Word = tuple[Part, ...]
 Node = Union[
-    "Simple", "Test", "Choice", "Case", "Chain", "Loop", "Repeat", "Subshell", "Function", "Pipeline"
+    "Simple",
+    "Test",
+    "Choice",
+    "Case",
+    "Chain",
+    "Loop",
+    "Repeat",
+    "Subshell",
+    "Function",
+    "Pipeline",
+    "Redirected",
 ]
 """A statement; Python 3.10 reads this at run time."""
 
@@ -31,6 +41,7 @@ class Simple:
     """A command: assignments before it, and its words; arrays may stand after export.
 
     `text` is its input behind <<, `target` the file that its output goes to, `adds` where that is >>.
+    `streams` are descriptors with the words behind their > or >&, in order.
     """
 
     assignments: tuple[Assignment, ...]
@@ -40,6 +51,7 @@ class Simple:
     text: Input | None = None
     target: Word = ()
     adds: bool = False
+    streams: tuple[tuple[str, Word], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,15 @@ class Pipeline:
 
     commands: tuple[Node, ...]
     is_negated: bool
+    line: int
+
+
+@dataclass(frozen=True)
+class Redirected:
+    """A block behind which redirections stand: `streams` as those of a command."""
+
+    block: Node
+    streams: tuple[tuple[str, Word], ...]
     line: int
 
 

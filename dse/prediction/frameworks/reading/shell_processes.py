@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from dse.base.errors import InputError, excerpt
@@ -15,12 +15,12 @@ from dse.prediction.frameworks.reading.launchers import started_at, variables_pa
 from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, Inputs, echoed, printed
 from dse.prediction.frameworks.reading.shell_jobs import submission
-from dse.prediction.frameworks.reading.shell_nodes import Pipeline, Simple
+from dse.prediction.frameworks.reading.shell_nodes import Pipeline, Simple, Word
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import EXPORTS, Statements
 from dse.prediction.frameworks.reading.shell_tokens import Part
 from dse.prediction.frameworks.reading.shell_words import Variables
-from dse.prediction.frameworks.reading.values import readable
+from dse.prediction.frameworks.reading.values import missing_in, readable
 
 MOST_TEXT = 250_000
 MOST_SHELLS = 3
@@ -41,6 +41,14 @@ class Command:
     line: int
 
 
+@dataclass
+class _Stream:
+    """A place where texts are written; `is_open` where some of them are not known."""
+
+    texts: list[str] = field(default_factory=list)
+    is_open: bool = False
+
+
 class Processes(Inputs):
     """Interprets commands that start shells; each sees the variables that are exported."""
 
@@ -51,7 +59,8 @@ class Processes(Inputs):
         self.slurm: dict[str, int] = {}  # of the last job that the script submits
         self._shells = 0
         self.files: dict[str, str] = {}
-        self._outputs: list[list[str] | None] = []  # of $(...) that are read; None where one is open
+        self._output: _Stream | None = None  # of the $(...) that is read
+        self._errors = _Stream()
         self._output_status = 0
         variables.output_of = self._output_of
 
@@ -63,37 +72,64 @@ class Processes(Inputs):
             nodes = Statements(part.text, self.variables.where, part.line).all()
         except InputError:
             return None
-        self._outputs.append([])
+        kept = self._output, self._errors
+        self._output = written = _Stream()
         status, own = self.variables.status, 0
         try:
             with self._apart():
                 self._ends_on_failure = self._ends_on_failure and self._inherits_errexit
                 own = self.run(nodes)
         except InputError:  # the command is not read, and asked for where its output matters
-            self._outputs[-1] = None
-        written = self._outputs.pop()
+            written.is_open = True
+        finally:
+            self._output, self._errors = kept
         self.variables.status = status
-        self._output_status = 0 if written is None else own
+        self._output_status = 0 if written.is_open else own
         del self.commands[before:], self.variables.notes[noted:]
-        return None if written is None else "".join(written).rstrip("\n")
+        return None if written.is_open else "".join(written.texts).rstrip("\n")
+
+    @contextmanager
+    def _redirected(self, streams: Sequence[tuple[str, Word]]) -> Iterator[None]:
+        """Let output of $(...) go to other places, in the order of the redirections."""
+        kept = self._output, self._errors
+        for descriptor, word in streams if self._output else ():
+            target = self.variables.text(word)
+            found = {"&1": self._output, "&2": self._errors}.get(target) or _Stream()
+            is_known = target in ("&1", "&2") or not target.startswith(("&", ">(", "/dev/fd/", "/dev/std"))
+            if not is_known or missing_in(target):
+                self._open_streams()
+                found = _Stream(is_open=True)
+            if descriptor == "1":
+                self._output = found
+            elif descriptor == "2":
+                self._errors = found
+            elif target.startswith("&"):
+                self._open_streams()
+        try:
+            yield
+        finally:
+            self._output, self._errors = kept
+
+    def _open_streams(self) -> None:
+        for stream in filter(None, (self._output, self._errors)):
+            stream.is_open = True
 
     def _pipeline(self, node: Pipeline) -> int:
-        if self._outputs and len(node.commands) > 1:  # the last command changes what the others write
-            self._outputs[-1] = None
+        if len(node.commands) > 1:  # the last command changes what the others write
+            self._open_streams()
         return super()._pipeline(node)
 
     def _print(self, name: str, words: Sequence[str], node: Simple) -> None:
-        """Add to the output of $(...): messages of errors are no part of it, and files are not read."""
-        target, written = self.variables.text(node.target), self._outputs[-1]
+        """Add to the output of $(...): files are not read."""
         text = None
         if name in ("echo", "printf"):
             text = echoed(words) if name == "echo" else printed(words)
         elif name == "cat" and node.text is not None and not words:
             text = self.variables.text(node.text.parts)
-        if text is None or target not in ("", "&1", "&2"):
-            self._outputs[-1] = None
-        elif written is not None and target != "&2":
-            written.append(text)
+        if text is None or self._output is None:
+            self._open_streams()
+        else:
+            self._output.texts.append(text)
 
     def _submit(self, words: Sequence[str], node: Simple) -> int:
         """Read the job that sbatch would start, with the counts of its options and of its script."""

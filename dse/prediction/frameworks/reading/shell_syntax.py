@@ -15,6 +15,7 @@ from dse.prediction.frameworks.reading.shell_nodes import (
     Loop,
     Node,
     Pipeline,
+    Redirected,
     Repeat,
     Simple,
     Subshell,
@@ -47,6 +48,7 @@ class Statements:
         self._text: Input | None = None
         self._target: Word = ()
         self._adds = False
+        self._streams = list[tuple[str, Word]]()
 
     def all(self) -> tuple[Node, ...]:
         """Return the statements of the whole script.
@@ -109,26 +111,26 @@ class Statements:
         if word == "[[":
             return self._test()
         if word == "for":
-            return self._loop()
+            return self._block(self._loop())
         if word in ("while", "until"):
-            return self._repeat()
+            return self._block(self._repeat())
         if word == "case":
             return self._case()
         if word == "{":
-            return Choice((((), self._group()),), line)
+            return self._block(Choice((((), self._group()),), line))
         if word == "function":
             self._move()
             return self._function(plain(self._move().parts), line)
         if self._token.text == "(" and self._tokens.text.startswith("(", self._tokens.at):
             return counted(self._header(line))
         if self._token.kind == "operator" and self._token.text == "(":
-            return self._subshell()
+            return self._block(self._subshell())
         if word in _UNREAD:
             self._refuse(f"'{word}' is not read; {SUBSET}")
         if word in ("then", "elif", "else", "fi"):
             self._refuse(f"'{word}' has no if before it")
         assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
-        self._text, self._target, self._adds = None, (), False
+        self._text, self._target, self._adds, self._streams = None, (), False, []
         while self._token.kind != "end":
             if self._token.kind == "operator":
                 if self._token.text == "(" and len(words) == 1 and word and not assignments:
@@ -153,7 +155,14 @@ class Statements:
                 else "a command is missing here"
             )
         return Simple(
-            tuple(assignments), tuple(words), line, tuple(exported), self._text, self._target, self._adds
+            tuple(assignments),
+            tuple(words),
+            line,
+            tuple(exported),
+            self._text,
+            self._target,
+            self._adds,
+            tuple(self._streams),
         )
 
     def _redirected(self, command: str) -> bool:
@@ -163,7 +172,7 @@ class Statements:
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
         if not is_input and self._token.text not in _REDIRECTIONS:
             return False
-        operator = self._move().text
+        descriptor, operator = self._token.descriptor or "1", self._move().text
         if self._token.kind != "word":
             self._refuse("a redirection needs the name of a file")
         if is_input:
@@ -172,11 +181,14 @@ class Statements:
         elif operator == "<<<" and command in _TAKERS:
             end = Part("text", "\n", True, self._token.line)
             self._text = Input((), (*(part._replace(is_quoted=True) for part in self._token.parts), end))
-        elif operator in (">", ">>", ">|"):
-            self._target, self._adds = self._token.parts, operator == ">>"
-        elif operator in (">&", "&>", "&>>"):
+        elif operator in (">", ">>", ">|", ">&", "&>", "&>>"):
             sign = Part("text", "&", True, self._token.line)
-            self._target = (sign, *self._token.parts) if operator == ">&" else self._token.parts
+            target = (sign, *self._token.parts) if operator == ">&" else self._token.parts
+            self._streams.append((descriptor, target))
+            if operator.startswith("&"):
+                self._streams.append(("2", (sign, sign._replace(text="1"))))
+            if descriptor == "1":
+                self._target, self._adds = target, operator == ">>"
         self._move()
         return True
 
@@ -221,9 +233,14 @@ class Statements:
         self._end_block()
         return body
 
+    def _block(self, node: Node) -> Node:
+        """A block whose end was read last, with the redirections behind it."""
+        return Redirected(node, tuple(self._streams), node.line) if self._streams else node
+
     def _end_block(self) -> None:
-        """Read the end of a block, and pass over what is done with its output."""
+        """Read the end of a block, and the redirections behind it."""
         self._move()
+        self._streams = []
         while self._token.kind == "operator" and self._redirected(""):
             pass
         self._depth -= 1
@@ -236,7 +253,7 @@ class Statements:
             self._refuse(
                 "this ( is not read; quote a text with parentheses, write a function as NAME() { ... }", line
             )
-        return Function(name, self._group(), line)
+        return Function(name, (self._block(Choice((((), self._group()),), line)),), line)
 
     def _group(self) -> tuple[Node, ...]:
         """Read statements in braces, with what is done with their output."""

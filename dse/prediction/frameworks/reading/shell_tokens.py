@@ -70,6 +70,7 @@ class Token(NamedTuple):
     text: str = ""
     parts: tuple[Part, ...] = ()
     items: tuple[tuple[Part, ...], ...] = ()
+    descriptor: str = ""
 
 
 @dataclass
@@ -166,7 +167,7 @@ class Tokens:
             self.refuse(f"{source} is a list in braces; write out its words, or quote it", line)
         is_descriptor = len(parts) == 1 and parts[0].text.isdigit() and not parts[0].is_quoted
         if is_descriptor and self.text.startswith((">", "<"), self.at):
-            return self.next()
+            return self.next()._replace(descriptor=parts[0].text)
         return Token("word", line, parts=tuple(parts))
 
     def form(self) -> Token:

@@ -36,6 +36,7 @@ from tests.prediction.frameworks.scripts import launched
         ("set -e; f(){ false; torchrun 0; return 1; }; ! ! f; torchrun 1", []),
         ("set -e; f(){ false; torchrun 0; return 1; }; ! f | cat; torchrun 1", ["0", "1"]),
         ("set -e; y=$(false; echo 3); torchrun $y", ["3"]),
+        ("set -e; (false; torchrun 1) >/dev/null; torchrun 2", []),
         ("set -e; f(){ false; echo 4; }; torchrun $(f) $(set -e; f); y=$(set -e; false; echo 3); torchrun n",
          ["4"]),
         ("set -e; shopt -s inherit_errexit; torchrun 1; y=$(false; echo 3); torchrun $y", ["1"]),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dse.base.errors import InputError
 from tests.prediction.frameworks.scripts import launched, words
 
 OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$OPTARG;; esac; done'
@@ -33,6 +34,13 @@ OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$
          "T=$(f 70b); torchrun $T; T=$(f x) || torchrun fail", ["8", "fail"]),
         ('f() { local a=$1; echo $((a*2)); }; torchrun $(( $(f 4) + 1 )) "$(f $(f 2))" `echo 3`$(echo -n 4)',
          ["9", "8", "34"]),
+        ("g(){ echo log; }; f(){ g >&2; echo 4; }; N=$(f); torchrun $N $(f 2>/dev/null)", ["4", "4"]),
+        ("f(){ { echo a; echo b; } >&2; for i in 1; do echo $i; done >/dev/null; ( echo c ) > x; echo 5; }\n"
+         "torchrun $(f) $(f 2>&1)", ["5", "a", "b", "5"]),
+        ("f(){ echo a; echo 6 >&2; } 2>&1 >/dev/null; torchrun $(f); g(){ echo 7; echo e >&2; } 2>/dev/null; "
+         "torchrun $(g 2>&1) $(g &>x) $(eval 'echo no' >&2) $(echo 8 2>&1)", ["6", "7", "8"]),
+        ("echo 'A=9' > own.sh 2>&1; . ./own.sh; torchrun $A; echo B=1 2> own.sh; torchrun ${B:-2}",
+         ["9", "2"]),
         ("A=$(cat <<EOF\n --a 1\nEOF\n); torchrun $A", ["--a", "1"]),
         ("case v1.2 in v[0-9]*) torchrun br;; v*) torchrun st;; esac; "
          "case abc in [!x]bc) torchrun neg;; esac",
@@ -49,3 +57,12 @@ def test_words_are_taken_apart_as_in_bash(script: str, expected: list[str], tmp_
 def test_what_other_commands_write_stays_open(command: str) -> None:
     assert words(f"A=$({command})\ntorchrun $A", A="7") == ["7"]
     assert words(f"A=$({command})\ntorchrun $A") == ["\0!A\0"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["exec >&2; echo 1", "echo 1 > >(cat)", "{ echo 1; } >&3", "g 3>&1", "g > $OUT", "(echo 1) >/dev/stderr"],
+)
+def test_output_that_goes_to_unknown_places_is_asked_for(body: str) -> None:
+    with pytest.raises(InputError, match=r"\$\(f\) would run a command"):
+        words(f"g() {{ echo 2; }}; f() {{ {body}; }}; torchrun $(f)")
