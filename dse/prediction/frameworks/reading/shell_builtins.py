@@ -99,7 +99,7 @@ class Builtins(Flow):
             told = [f"{one.name}={self.variables.text(one.word)}" for one in node.exported]
             self._name([*told, *words[1:]], node)
             return
-        for assignment in node.exported:
+        for assignment in [self._expanded(one) for one in node.exported]:
             self._declare(assignment.name, is_local, is_table="A" in flags)
             self._assign(assignment)
         for word in words[1:]:
@@ -109,6 +109,23 @@ class Builtins(Flow):
             self._declare(name, is_local, is_table="A" in flags)
             if is_assigned:
                 self.variables.assign(name, value)
+
+    def _expanded(self, assignment: Assignment) -> Assignment:
+        """An assignment with its value: a local variable may take the one around it of the same name."""
+        values, line = self.variables, assignment.line
+        is_given = assignment.name in values.given and [part.kind for part in assignment.word] == ["command"]
+        if is_given or assignment.place:
+            return assignment
+        if assignment.items is None:
+            text = values.text(assignment.word)
+            return replace(assignment, word=(Part("text", text, True, line),) if text else ())
+        items = list[Word]()
+        for item in assignment.items:
+            is_placed = placed(item) is not None
+            items += (
+                [item] if is_placed else [(Part("text", one, True, line),) for one in values.fields(item)]
+            )
+        return replace(assignment, items=tuple(items))
 
     def _name(self, words: Sequence[str], node: Simple) -> None:
         """Let names stand for others, as declare -n does."""

@@ -41,6 +41,10 @@ OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$
          "torchrun $(g 2>&1) $(g &>x) $(eval 'echo no' >&2) $(echo 8 2>&1)", ["6", "7", "8"]),
         ("echo 'A=9' > own.sh 2>&1; . ./own.sh; torchrun $A; echo B=1 2> own.sh; torchrun ${B:-2}",
          ["9", "2"]),
+        ("f(){ local N=${N:-1} M=$N; torchrun $N $M; }; N=8; f; torchrun $N", ["8", "8", "8"]),
+        ("f(){ local N=4 M=$N; declare P=$P$N; torchrun $N $M $P; }; N=8; P=1; f", ["4", "8", "14"]),
+        ('f(){ local a=("${a[@]}" 3 "" $b); torchrun ${#a[@]} "${a[@]}"; }; a=(1 "2 x"); b=; f',
+         ["4", "1", "2 x", "3", ""]),
         ("A=$(cat <<EOF\n --a 1\nEOF\n); torchrun $A", ["--a", "1"]),
         ("case v1.2 in v[0-9]*) torchrun br;; v*) torchrun st;; esac; "
          "case abc in [!x]bc) torchrun neg;; esac",
