@@ -93,22 +93,31 @@ class Builtins(Flow):
         return found
 
     def _export(self, node: Simple, words: Sequence[str]) -> None:
-        flags = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+        flags, off = ("".join(word[1:] for word in words[1:] if word.startswith(sign)) for sign in "-+")
+        exports = "x" in flags or (words[0] == "export" and "n" not in flags)
+        hides = "x" in off or (words[0] == "export" and "n" in flags)
+        if "p" in flags or (flags.strip("g") in ("f", "F") and not exports):  # it writes what is declared
+            return
         is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals) and "g" not in flags
         if "n" in flags and words[0] != "export":
             told = [f"{one.name}={self.variables.text(one.word)}" for one in node.exported]
             self._name([*told, *words[1:]], node)
             return
         for assignment in [self._expanded(one) for one in node.exported]:
-            self._declare(assignment.name, is_local, is_table="A" in flags)
+            self._declare(assignment.name, is_local, exports=exports, is_table="A" in flags)
             self._assign(assignment)
+            if hides:
+                self._exported.pop(assignment.name, None)
         for word in words[1:]:
             name, is_assigned, value = word.partition("=")
-            if word.startswith("-"):
+            if word.startswith(("-", "+")):
                 continue
-            self._declare(name, is_local, is_table="A" in flags)
+            is_exported = exports or (self._exports_all and bool(is_assigned))
+            self._declare(name, is_local, exports=is_exported, is_table="A" in flags)
             if is_assigned:
                 self.variables.assign(name, value)
+            if hides:
+                self._exported.pop(name, None)
 
     def _expanded(self, assignment: Assignment) -> Assignment:
         """An assignment with its value: a local variable may take the one around it of the same name."""
@@ -137,11 +146,11 @@ class Builtins(Flow):
                 raise InputError(f"{self._place(node.line)}: {problem}")
             self.variables.aliases[name] = self.variables.aliases.get(other, other)
 
-    def _declare(self, name: str, is_local: bool, *, is_table: bool = False) -> None:
-        """Make a variable one of commands, or of the function that runs: then its value comes back."""
+    def _declare(self, name: str, is_local: bool, *, exports: bool, is_table: bool) -> None:
+        """Make a variable one of the function that runs, after which its value comes back, or of commands."""
         if is_local:
             self._locals[-1].setdefault(name, self.variables.values.pop(name, None))
-        else:
+        if exports:
             self._exported[name] = None
         if is_table and not isinstance(self.variables.values.get(name), Table):
             self.variables.assign(name, Table())
@@ -153,8 +162,8 @@ class Builtins(Flow):
         values.aliases = dict(values.aliases)
         self._loops = 0
         self._locals.append({})
-        passed = {assignment.name for assignment in node.assignments} - self._exported.keys()
-        self._exported |= dict.fromkeys(passed)
+        exported = self._exported.copy()
+        self._exported |= dict.fromkeys(assignment.name for assignment in node.assignments)
         for assignment in node.assignments:
             self._locals[-1].setdefault(assignment.name, values.values.get(assignment.name))
             self._assign(assignment)
@@ -162,8 +171,10 @@ class Builtins(Flow):
         status = self.run(self._functions[name])
         values.positional, values.uses_arguments, values.is_function, self._loops, values.aliases = before
         self._has_returned = False
-        self._exported = {name: None for name in self._exported if name not in passed}
-        for own, value in self._locals.pop().items():
+        found = self._locals.pop()
+        kept = {name: None for name in self._exported if name not in found}
+        self._exported = kept | {name: None for name in exported if name in found}
+        for own, value in found.items():
             values.values.pop(own, None)
             if value is not None:
                 values.values[own] = value

@@ -14,12 +14,13 @@ from dse.prediction.frameworks.reading.shell_slurm import counted, take_option
 class Submission:
     """A call of sbatch: counts by the names of Slurm, variables, and the script with its arguments.
 
-    `keeps` tells whether the job sees the variables of the script that submits it.
+    `keeps` tells whether the job sees the variables of the script that submits it; else it sees `names`.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     keeps: bool = True
+    names: list[str] = field(default_factory=list)
     wrapped: str = ""
     words: list[str] = field(default_factory=list)
 
@@ -45,6 +46,7 @@ def submission(words: Sequence[str], where: str) -> Submission:
         elif option == "--export":
             names = value.split(",")
             found.keeps = "ALL" in names
+            found.names = [name for name in names if "=" not in name]
             found.variables |= {
                 name: text for name, is_set, text in (one.partition("=") for one in names) if is_set
             }

@@ -155,7 +155,7 @@ class Processes(Inputs):
         before = len(self.commands)
         exported = dict(self._exported)
         if not told.keeps:
-            self._exported = {}
+            self._exported = {name: None for name in exported if name in told.names}
         status = self._process(text, node, prefix, told.words[1:])
         self._exported = exported
         started = [replace(one, words=one.words[len(prefix) :]) for one in self.commands[before:]]

@@ -35,6 +35,9 @@ def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int
             ("--nnodes", "4", "--tp", "1", "--a", "7"),
             4,
         ),
+        ("export TP=4\nsbatch --export=TP job.sh 7", ("--nnodes", "2", "--tp", "4", "--a", "7"), 2),
+        ("export TP=4\nsbatch --export=A,B=1 job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
+        ("TP=4\nsbatch --export=TP job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
         ("sbatch --parsable --export=ALL,TP=8 job.sh 7", ("--nnodes", "2", "--tp", "8", "--a", "7"), 2),
         (
             "sbatch <<EOF\n#!/bin/bash\n#SBATCH -N 3\nsrun torchrun --n \\$SLURM_NNODES\nEOF\n",

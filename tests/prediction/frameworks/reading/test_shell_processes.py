@@ -103,3 +103,22 @@ def test_a_shell_of_its_own_sees_only_exported_values(
 def test_variables_before_a_shell_count_for_what_it_launches() -> None:
     (found,) = read_script('CUDA_VISIBLE_DEVICES=0,1 bash -c "deepspeed t.py"', "a.sh").commands
     assert launch_of(found.words, "a.sh", {}, found.environment).npus == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("declare N=8; readonly M=8; bash -c 'torchrun ${N:-1} ${M:-2}'; declare -x N; export M; "
+         "bash -c 'torchrun $N $M'", ["1", "2", "8", "8"]),
+        ("export N=8 M=9; declare +x N; export -n M=7; bash -c 'torchrun ${N:-1} ${M:-2}'; torchrun $N $M",
+         ["1", "2", "8", "7"]),
+        ("f(){ local -x N=2; bash -c 'torchrun $N'; }; f; bash -c 'torchrun ${N:-1}'", ["2", "1"]),
+        ("f(){ local N=2; bash -c 'torchrun $N'; }; export N=5; f; bash -c 'torchrun $N'", ["2", "5"]),
+        ("f(){ declare -p N >/dev/null; torchrun $N; }; N=4; f; set -a; declare M=3; "
+         "bash -c 'torchrun $M'", ["4", "3"]),
+    ],
+)  # fmt: skip
+def test_declared_variables_reach_inner_shells_as_in_bash(
+    script: str, expected: list[str], tmp_path: Path
+) -> None:
+    assert launched(script, tmp_path) == expected
