@@ -9,12 +9,13 @@ from dse.base.errors import InputError, excerpt
 from dse.prediction.frameworks.reading.shell_builtins import Builtins
 from dse.prediction.frameworks.reading.shell_nodes import Simple
 from dse.prediction.frameworks.reading.shell_syntax import Statements
-from dse.prediction.frameworks.reading.shell_words import Variables
 from dse.prediction.frameworks.reading.values import OUTPUT, ask, mark, missing_in, readable
 
 INPUTS = frozenset({"getopts", "read", "mapfile", "readarray", "let"})
 _CONVERSION = re.compile(r"%(%|[sdi])")
 _VALUED = {"read": "adinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
+_ALLOWED = {"read": "aeprst", "mapfile": "t", "readarray": "t"}
+_BLANKS = " \t\n"
 
 
 class Inputs(Builtins):
@@ -71,43 +72,59 @@ class Inputs(Builtins):
 
     def _read(self, name: str, words: Sequence[str], node: Simple) -> int:
         """Read a line, or a whole text for mapfile or with -d '', from behind <<< or <<."""
-        values, names, has_array, is_whole = self.variables, list(words), False, name != "read"
-        while names and names[0].startswith("-"):
-            option = names.pop(0)
-            if option[-1] in _VALUED[name]:
-                has_array = has_array or option[-1] == "a"
-                if option[-1] == "d":
-                    is_whole = is_whole or names[:1] == [""]
-                if option[-1] != "a" and names:
-                    del names[0]
+        values = self.variables
+        options, names = self._options(name, words, node)
         if node.text is None:
             problem = f"{name} takes what another command or a file gives it, which is not read"
             raise InputError(f"{self._place(node.line)}: {problem}; assign the value")
         text = values.text(node.text.parts)
-        own = [values.text(item.word) for item in node.assignments if item.name == "IFS"]
-        lines = text.removesuffix("\n").split("\n")
         if name != "read":
-            values.assign((names or ["MAPFILE"])[0], lines if text else [])
+            lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+            lines = [line.removesuffix("\n") for line in lines] if "t" in options else lines
+            values.assign((names or ["MAPFILE"])[0], lines)
             return 0
-        line = text if is_whole else lines[0]
-        if has_array:
-            values.assign((names or ["REPLY"])[0], _pieces(line, values, own))
+        is_whole = "d" in options
+        line = text if is_whole else text.partition("\n")[0]
+        if "\\" in line and "r" not in options:
+            problem = "read without -r changes what stands behind a backslash, which is not read"
+            raise InputError(f"{self._place(node.line)}: {problem}; write read -r")
+        own = [values.text(item.word) for item in node.assignments if item.name == "IFS"]
+        signs = own[-1] if own else str(values.values.get("IFS", _BLANKS))
+        if missing_in(signs) or (missing_in(line) and len(names) > 1):
+            raise ask(signs if missing_in(signs) else line, self._place(node.line), "read")
+        if "a" in options:
+            values.assign(options["a"], _pieces(line, signs))
             return int(is_whole)
-        if missing_in(line) and len(names) > 1:
-            raise ask(line, self._place(node.line), "read")
         names = names or ["REPLY"]
-        pieces = (
-            _pieces(line, values, own) if len(names) > 1 else [line if own == [""] else line.strip(" \t\n")]
-        )
-        if len(pieces) > len(names):
-            last = line.strip(" \t\n")
-            for piece in pieces[: len(names) - 1]:
-                last = last[last.index(piece) + len(piece) :].lstrip(" \t\n")
-                last = last[1:].lstrip(" \t\n") if own and own[-1].strip(" \t\n") else last
-            pieces[len(names) - 1 :] = [last]
+        pieces = _pieces(line, signs, len(names))
         for at, variable in enumerate(names):
             values.assign(variable, pieces[at] if at < len(pieces) else "")
         return int(is_whole)
+
+    def _options(self, name: str, words: Sequence[str], node: Simple) -> tuple[dict[str, str], list[str]]:
+        """Part the words behind read or mapfile into options with their values, and names.
+
+        Raises:
+            InputError: an option changes which part of a text is taken.
+        """
+        found, rest = dict[str, str](), list(words)
+        while rest and rest[0].startswith("-") and rest[0] != "-":
+            word = rest.pop(0)
+            if word == "--":
+                break
+            for at, letter in enumerate(word[1:], 2):
+                found[letter] = ""
+                if letter in _VALUED[name]:
+                    found[letter] = word[at:] or (rest.pop(0) if rest else "")
+                    break
+        for letter, value in found.items():
+            is_whole = (name, letter, value) == ("read", "d", "")
+            if letter not in _ALLOWED[name] and not is_whole:
+                allowed = ", ".join(f"-{each}" for each in _ALLOWED[name])
+                allowed += " and -d ''" if name == "read" else ""
+                problem = f"{name} -{excerpt(readable(letter))} is not read, but {allowed}"
+                raise InputError(f"{self._place(node.line)}: {problem}; assign the value")
+        return found, rest
 
     def _formatted(self, words: Sequence[str], node: Simple) -> None:
         """Assign what `printf -v NAME FORM WORDS` makes of texts and whole numbers."""
@@ -138,10 +155,23 @@ def printed(words: Sequence[str]) -> str | None:
     return _CONVERSION.sub(lambda one: "%" if one[1] == "%" else given.pop(0) if given else "", form)
 
 
-def _pieces(line: str, values: Variables, own: Sequence[str]) -> list[str]:
-    """Part a line at blanks, or at the signs that IFS has for one command only."""
-    signs = own[-1].strip(" \t\n") if own else ""
+def _pieces(line: str, signs: str, most: int = 0) -> list[str]:
+    """Part a line as read does: blanks among the signs count together, each other sign ends a piece.
+
+    The last of `most` pieces is the whole rest, without a sign that only ends it.
+    """
     if not signs:
-        return [line] if own == [""] else [part for part in values.parted(line) if part]
-    pieces = [part.strip(" \t\n") for part in re.split(f"[{re.escape(signs)}]", line.strip("\n"))]
-    return pieces[:-1] if pieces[-1] == "" else pieces
+        return [line] if line else []
+    blanks = "".join(sign for sign in signs if sign in _BLANKS)
+    others = "".join(sign for sign in signs if sign not in _BLANKS)
+    blank, other = (f"[{re.escape(each)}]" if each else "(?!)" for each in (blanks, others))
+    joint = re.compile(f"(?:{blank})*{other}(?:{blank})*|(?:{blank})+")
+    found, rest = list[str](), line.strip(blanks)
+    while rest:
+        end = joint.search(rest)
+        is_last = len(found) == most - 1 and (end is None or end.end() < len(rest))
+        if end is None or is_last:
+            return [*found, rest]
+        found.append(rest[: end.start()])
+        rest = rest[end.end() :]
+    return found

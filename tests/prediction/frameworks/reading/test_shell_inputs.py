@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$
         ("f(){ local N=4 M=$N; declare P=$P$N; torchrun $N $M $P; }; N=8; P=1; f", ["4", "8", "14"]),
         ('f(){ local a=("${a[@]}" 3 "" $b); torchrun ${#a[@]} "${a[@]}"; }; a=(1 "2 x"); b=; f',
          ["4", "1", "2 x", "3", ""]),
+        ("IFS=', ' read -ra G <<< ' a, b,c d,,e, '; torchrun ${#G[@]} \"${G[@]}\"",
+         ["6", "a", "b", "c", "d", "", "e"]),
+        ("IFS=, read -ra G <<< 'a, b,'; torchrun \"${G[@]}\"; "
+         "IFS=, read A B <<< ' a, b,'; torchrun \"$A\" \"$B\"",
+         ["a", " b", " a", " b"]),
+        ("IFS=, read A B <<< 'a,b,,'; torchrun $A $B; "
+         "IFS=', ' read A B <<< ' a  b , c ,  '; torchrun \"$B\"",
+         ["a", "b,,", "b , c ,"]),
+        ("IFS=, read -r -aG -t 1 -- <<< 0,1; torchrun ${#G[@]}; "
+         "readarray L <<< a; torchrun \"$L\"", ["2", "a\n"]),
         ("A=$(cat <<EOF\n --a 1\nEOF\n); torchrun $A", ["--a", "1"]),
         ("case v1.2 in v[0-9]*) torchrun br;; v*) torchrun st;; esac; "
          "case abc in [!x]bc) torchrun neg;; esac",
@@ -70,3 +81,21 @@ def test_what_other_commands_write_stays_open(command: str) -> None:
 def test_output_that_goes_to_unknown_places_is_asked_for(body: str) -> None:
     with pytest.raises(InputError, match=r"\$\(f\) would run a command"):
         words(f"g() {{ echo 2; }}; f() {{ {body}; }}; torchrun $(f)")
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("read -d : A <<< a:b", "read -d is not read, but -a, -e, -p, -r, -s, -t and -d ''"),
+        ("read -rn1 A <<< ab", "read -n is not read"),
+        ("read -u 3 A <<< ab", "read -u is not read"),
+        ("mapfile -t -n 1 A <<< ab", "mapfile -n is not read, but -t; assign the value"),
+        ("mapfile -s1 A <<< ab", "mapfile -s is not read"),
+        ("readarray -d , A <<< a,b", "readarray -d is not read"),
+        ("mapfile -O 2 A <<< ab", "mapfile -O is not read"),
+        ("read A <<< 'a\\b'", "read without -r"),
+    ],
+)
+def test_options_of_read_that_change_the_words_are_refused(command: str, problem: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"line 1: {problem}")):
+        words(f"{command}\ntorchrun $A")
