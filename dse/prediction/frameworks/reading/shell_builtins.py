@@ -24,6 +24,9 @@ class Builtins(Flow):
         values = self.variables
         name = values.aliases.get(assignment.name, assignment.name)
         assignment = replace(assignment, name=name)
+        if assignment.adds and assignment.items is None and name in values.numbers:
+            problem = f"declare -i makes {name} a number, to which += adds"
+            raise InputError(f"{self._place(assignment.line)}: {problem}; write {name}=$(({name} + ...))")
         if self._exports_all:
             self._exported[name] = None
         if assignment.items is not None:
@@ -98,6 +101,9 @@ class Builtins(Flow):
         hides = "x" in off or (words[0] == "export" and "n" in flags)
         if "p" in flags or (flags.strip("g") in ("f", "F") and not exports):  # it writes what is declared
             return
+        if letter := next((each for each in "ulcI" if each in flags), ""):
+            problem = f"{words[0]} -{letter} changes what is assigned, which is not read"
+            raise InputError(f"{self._place(node.line)}: {problem}; assign the value as it is used")
         is_local = words[0] in ("local", "declare", "typeset") and bool(self._locals) and "g" not in flags
         if "n" in flags and words[0] != "export":
             told = [f"{one.name}={self.variables.text(one.word)}" for one in node.exported]
@@ -105,6 +111,7 @@ class Builtins(Flow):
             return
         for assignment in [self._expanded(one) for one in node.exported]:
             self._declare(assignment.name, is_local, exports=exports, is_table="A" in flags)
+            self._count(assignment.name, flags, off)
             self._assign(assignment)
             if hides:
                 self._exported.pop(assignment.name, None)
@@ -114,6 +121,7 @@ class Builtins(Flow):
                 continue
             is_exported = exports or (self._exports_all and bool(is_assigned))
             self._declare(name, is_local, exports=is_exported, is_table="A" in flags)
+            self._count(name, flags, off)
             if is_assigned:
                 self.variables.assign(name, value)
             if hides:
@@ -150,10 +158,19 @@ class Builtins(Flow):
         """Make a variable one of the function that runs, after which its value comes back, or of commands."""
         if is_local:
             self._locals[-1].setdefault(name, self.variables.values.pop(name, None))
+            self.variables.numbers.discard(name)
         if exports:
             self._exported[name] = None
         if is_table and not isinstance(self.variables.values.get(name), Table):
             self.variables.assign(name, Table())
+
+    def _count(self, name: str, flags: str, off: str) -> None:
+        """Make a variable a number with -i, and a text with +i."""
+        numbers = self.variables.numbers
+        if "i" in flags:
+            numbers.add(name)
+        elif "i" in off:
+            numbers.discard(name)
 
     def _call(self, name: str, words: Sequence[str], node: Simple) -> int:
         """Run a function: its words are the arguments, and variables before it are its own."""
@@ -162,7 +179,7 @@ class Builtins(Flow):
         values.aliases = dict(values.aliases)
         self._loops = 0
         self._locals.append({})
-        exported = self._exported.copy()
+        exported, numbers = self._exported.copy(), set(values.numbers)
         self._exported |= dict.fromkeys(assignment.name for assignment in node.assignments)
         for assignment in node.assignments:
             self._locals[-1].setdefault(assignment.name, values.values.get(assignment.name))
@@ -174,6 +191,7 @@ class Builtins(Flow):
         found = self._locals.pop()
         kept = {name: None for name in self._exported if name not in found}
         self._exported = kept | {name: None for name in exported if name in found}
+        values.numbers = (values.numbers - found.keys()) | (numbers & found.keys())
         for own, value in found.items():
             values.values.pop(own, None)
             if value is not None:
@@ -187,6 +205,7 @@ class Builtins(Flow):
                     raise InputError(f"{self._place(node.line)}: unset is read for a whole array, not {word}")
                 self.variables.values.pop(word, None)
                 self._exported.pop(word, None)
+                self.variables.numbers.discard(word)
         elif name in ("exit", "return"):
             self._is_over, self._has_returned = self._is_over or name == "exit", name == "return"
             self.end_line = node.line if name == "exit" else self.end_line

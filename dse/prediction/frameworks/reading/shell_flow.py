@@ -178,6 +178,7 @@ class Flow(ABC):
         """Let statements run as in a shell of their own, whose variables, functions and exit stay there."""
         values = self.variables
         kept = values.values, values.positional, values.is_function, values.aliases, values.where
+        numbers, values.numbers = values.numbers, set(values.numbers)
         own = self._exported, self._exports_all, self._functions, self._locals, self._loops
         values.values, self._exported = dict(values.values), dict(self._exported)
         values.aliases = dict(values.aliases)
@@ -190,6 +191,7 @@ class Flow(ABC):
             self._ends_on_failure, self._joins_failures, self._inherits_errexit = settings
             values.values, values.positional, values.is_function, values.aliases, values.where = kept
             self._exported, self._exports_all, self._functions, self._locals, self._loops = own
+            values.numbers = numbers
             self._is_over, self._has_returned, self._leaves = False, False, ""
 
     def _pipeline(self, node: Pipeline) -> int:

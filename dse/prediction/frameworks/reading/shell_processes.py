@@ -212,7 +212,7 @@ class Processes(Inputs):
             seen = {**self._exported, **values.given}
             values.values = {name: value for name, value in values.values.items() if name in seen} | own
             self._functions = {name: body for name, body in self._functions.items() if name in seen}
-            self._locals, self._exports_all = [], False
+            self._locals, self._exports_all, values.numbers = [], False, set()
             self._ends_on_failure, self._joins_failures, self._inherits_errexit = False, False, False
             values.positional, values.is_function, values.status = tuple(arguments), True, 0
             status = self.run(Statements(text, values.where, node.line).all())

@@ -39,6 +39,7 @@ _READ = re.compile(r"(?<![<\w])<(?![<(])|2>&1|(?:2|&|1)?>\s*/dev/null")
 """Redirections that write nothing."""
 _QUOTED = re.compile(r"""("[^"\n]*")|'[^'\n]*'""")
 _SIGN_OF_NAME = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?|\$(?=\()", re.ASCII)
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
 
 
@@ -58,6 +59,7 @@ class Variables:
     uses_arguments: bool = False
     is_function: bool = False
     aliases: dict[str, str] = field(default_factory=dict)  # names that stand for others, of declare -n
+    numbers: set[str] = field(default_factory=set)  # names that declare -i made numbers
     status: int = 0
     expanded: int = 0
     output_of: Callable[[Part], str | None] = lambda _: None  # of $(...), where it is only echoed
@@ -119,13 +121,21 @@ class Variables:
         if isinstance(value, str) and missing_in(value):
             named = mark(name, is_computed="\0!" in value) if is_open(value) else value
             value = self.given.get(name, named)
+        name = self.aliases.get(name, name)
+        texts = ([value] if isinstance(value, str) else value) if name in self.numbers else ()
+        for text in texts:
+            if not (is_open(text) or _WHOLE.fullmatch(text)):
+                problem = (
+                    f"declare -i makes {name} a number, which '{excerpt(readable(text))}' is not as it stands"
+                )
+                raise InputError(f"{self.where}: {problem}; write {name}=$(( ... ))")
         size = len(value) if isinstance(value, str) else sum(map(len, value)) + len(value)
         if size > MOST_CHARACTERS:
             raise InputError(
                 f"{self.where}: {name} grows beyond {MOST_CHARACTERS} characters, the most allowed"
             )
         self.grow(size, name)
-        self.values[self.aliases.get(name, name)] = value
+        self.values[name] = value
 
     def number(self, text: str, line: int) -> int:
         """Return the number that a text stands for in arithmetic: digits, or the name of a variable."""

@@ -56,6 +56,8 @@ OPTIONS = 'while getopts "t:vp:" o; do case $o in t) T=$OPTARG;; v) V=1;; p) P=$
          ["a", "b,,", "b , c ,"]),
         ("IFS=, read -r -aG -t 1 -- <<< 0,1; torchrun ${#G[@]}; "
          "readarray L <<< a; torchrun \"$L\"", ["2", "a\n"]),
+        ("declare -i N=8; (( N += 1 )); f(){ local -i M=2; local N=a; torchrun $N; }; f; M=b; torchrun $N $M",
+         ["a", "9", "b"]),
         ("A=$(cat <<EOF\n --a 1\nEOF\n); torchrun $A", ["--a", "1"]),
         ("case v1.2 in v[0-9]*) torchrun br;; v*) torchrun st;; esac; "
          "case abc in [!x]bc) torchrun neg;; esac",
@@ -94,8 +96,17 @@ def test_output_that_goes_to_unknown_places_is_asked_for(body: str) -> None:
         ("readarray -d , A <<< a,b", "readarray -d is not read"),
         ("mapfile -O 2 A <<< ab", "mapfile -O is not read"),
         ("read A <<< 'a\\b'", "read without -r"),
+        ("declare -u A=ab", "declare -u changes what is assigned"),
+        ("f(){ local -l A=AB; }; f", "local -l changes"),
+        ("declare -i A=1; A+=2", "declare -i makes A a number, to which += adds; write A=$((A + ...))"),
     ],
 )
 def test_options_of_read_that_change_the_words_are_refused(command: str, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"line 1: {problem}")):
+        words(f"{command}\ntorchrun $A")
+
+
+@pytest.mark.parametrize("command", ["declare -i A=2*4", "declare -i A; A=010", "declare -i A=; A=B"])
+def test_a_declared_number_takes_numbers_only(command: str) -> None:
+    with pytest.raises(InputError, match=r"declare -i makes A a number, which '.*' is not as it stands"):
         words(f"{command}\ntorchrun $A")
