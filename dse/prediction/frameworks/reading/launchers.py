@@ -25,7 +25,7 @@ _WRAPPERS = frozenset(_WRAPPER_NAMES.split())
 TRAINERS = frozenset({"axolotl", "llamafactory-cli", "lmf", "trl"})
 """Programs of a Trainer: their first word says what they do."""
 _OF_IBRUN = frozenset({"tacc_affinity", "task_affinity"})  # bind what follows to cores
-_SHELLS = frozenset({"bash", "sh"})
+SHELLS = frozenset({"bash", "sh"})
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?", re.ASCII)
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _TORCHRUN = (
@@ -90,7 +90,7 @@ def is_launched(words: Sequence[str]) -> bool:
         return _wrapped(words) > 0
     return (
         name in LAUNCHERS
-        or name in _SHELLS
+        or name in SHELLS
         or name in TRAINERS
         or bool(_PYTHON.fullmatch(name))
         or name.endswith((".py", ".sh"))
@@ -209,7 +209,7 @@ def _step(launch: Launch, name: str, rest: list[str], where: str) -> bool:
         return not _is_program(launch, name, rest)
     if _PYTHON.fullmatch(name):
         return _python(launch, rest, where)
-    if name in _SHELLS and rest[1:] and not rest[1].startswith("-"):
+    if name in SHELLS and rest[1:] and not rest[1].startswith("-"):
         del rest[0]
     if name in TRAINERS:
         launch.program, launch.words = rest[0], rest[2:]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from dse.base.errors import InputError, excerpt, unknown
 from dse.base.files import is_file
 from dse.prediction.frameworks.reading.conditions import holds
-from dse.prediction.frameworks.reading.files import Written, text_of
+from dse.prediction.frameworks.reading.files import text_of
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
 from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, echoed, printed
@@ -92,10 +92,6 @@ def read_script(
 
 
 class _Interpreter(Processes):
-    def __init__(self, variables: Variables, folder: Path | None) -> None:
-        super().__init__(variables, folder)
-        self.files = Written()
-
     def _simple(self, node: Simple) -> int:
         if not node.words:
             self._output_status = 0

@@ -24,11 +24,6 @@ class Submission:
     wrapped: str = ""
     words: list[str] = field(default_factory=list)
 
-    @property
-    def lines(self) -> list[str]:
-        """The counts as lines of a script."""
-        return [f"#SBATCH --{name}={count}" for name, count in self.counts.items()]
-
 
 def submission(words: Sequence[str], where: str) -> Submission:
     """Return what the words behind sbatch say.

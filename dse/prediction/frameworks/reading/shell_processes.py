@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from dse.base.errors import InputError, excerpt
 from dse.base.files import is_file
-from dse.prediction.frameworks.reading.files import text_of
-from dse.prediction.frameworks.reading.launchers import started_at, variables_passed
+from dse.prediction.frameworks.reading.files import Written, text_of
+from dse.prediction.frameworks.reading.launchers import SHELLS, started_at, variables_passed
 from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, Inputs, echoed, printed
 from dse.prediction.frameworks.reading.shell_jobs import submission
@@ -24,7 +24,6 @@ from dse.prediction.frameworks.reading.values import missing_in, readable
 
 MOST_TEXT = 250_000
 MOST_SHELLS = 3
-_SHELLS = ("sh", "bash")
 _TAKES_TEXT = re.compile(r"-[a-z]{0,4}c[a-z]{0,4}")
 _REMOTE_VALUES = tuple(f"-{letter}" for letter in "FJRfiloptuwx")
 WITHOUT_OUTPUT = frozenset(
@@ -58,7 +57,7 @@ class Processes(Inputs):
         self._folder = folder
         self.slurm: dict[str, int] = {}  # of the last job that the script submits
         self._shells = 0
-        self.files: dict[str, str] = {}
+        self.files = Written()
         self._output: _Stream | None = None  # of the $(...) that is read
         self._errors = _Stream()
         self._output_status = 0
@@ -135,8 +134,8 @@ class Processes(Inputs):
         """Read the job that sbatch would start, with the counts of its options and of its script."""
         place = self._place(node.line)
         told = submission(words, place)
-        name = readable(told.words[0]).rpartition("/")[2] if told.words else ""
-        path = self._folder / readable(told.words[0]) if self._folder and told.words else None
+        name = readable(told.words[0]) if told.words else ""
+        path = self._folder / name if self._folder and name else None
         if told.wrapped:
             text = told.wrapped
         elif not told.words and node.text is not None:
@@ -148,8 +147,7 @@ class Processes(Inputs):
         else:
             problem = f"{excerpt(name or 'its script', 100)} is not there, so that the job is not known"
             raise InputError(f"{place}: sbatch: {problem}; check the script that it submits")
-        self.slurm = slurm_counts("\n".join(told.lines))
-        self.slurm = {**slurm_counts(text), **self.slurm}
+        self.slurm = {**slurm_counts(text), **told.counts}
         own = {**slurm_variables(self.slurm), **told.variables}
         prefix = ["env", *([] if told.keeps else ["-i"]), *(f"{key}={value}" for key, value in own.items())]
         before = len(self.commands)
@@ -164,7 +162,7 @@ class Processes(Inputs):
 
     def _piped(self, words: list[str], node: Simple) -> int:
         """Read a text that a shell takes from behind <<."""
-        at = next((at for at, word in enumerate(words) if PurePosixPath(readable(word)).name in _SHELLS), -1)
+        at = next((at for at, word in enumerate(words) if PurePosixPath(readable(word)).name in SHELLS), -1)
         rest = [word for word in words[at + 1 :] if not word.startswith(("-", "+"))]
         if at < 0 or node.text is None or (rest and "-s" not in words[at + 1 :]):
             problem = f"{excerpt(readable(words[0]))} gets its input behind <<, which is not read"
@@ -175,7 +173,7 @@ class Processes(Inputs):
         """The place of a shell in a command, the script that it runs if that is known, and its arguments."""
         first = started_at(words, place)
         for at, word in enumerate(words):
-            behind, has_text, is_shell = at, False, PurePosixPath(readable(word)).name in _SHELLS
+            behind, has_text, is_shell = at, False, PurePosixPath(readable(word)).name in SHELLS
             if is_shell:
                 behind += 1
                 while words[behind : behind + 1] and words[behind].startswith(("-", "+")):
@@ -183,7 +181,7 @@ class Processes(Inputs):
                     behind += 2 if words[behind] in ("-o", "+o", "-O") else 1
             if has_text and behind < len(words):
                 return at, words[behind], words[behind + 2 :]
-            name = PurePosixPath(readable(words[behind])).name if behind < len(words) else ""
+            name = readable(words[behind]) if behind < len(words) else ""
             if name in self.files and (is_shell or at == first):
                 return at, self.files[name], words[behind + 1 :]
         return None

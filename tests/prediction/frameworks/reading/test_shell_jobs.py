@@ -53,6 +53,12 @@ def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int
         ("sbatch <<-'E'\n\t#!/bin/bash\n\t\t#SBATCH -N 3\n\tsrun torchrun '\tx'\n\tE\n", ("\tx",), 3),
         ("sbatch <<- E\n\t#SBATCH -N 4\nsrun torchrun a\n\t # E\n\t\tE\n", ("a",), 4),
         ("sbatch -N 5 --wrap='srun torchrun --n $SLURM_NNODES'", ("--n", "5"), 5),
+        (
+            "cat > a/k.sh <<'E'\ntorchrun a\nE\ncat > b/k.sh <<'E'\n#SBATCH -N 6\nsrun torchrun b\nE\n"
+            "sbatch ./b/k.sh",
+            ("b",),
+            6,
+        ),
         ("cat > w.sh <<'EOF'\n#SBATCH -N 6\nsrun torchrun $1\nEOF\nsbatch w.sh x", ("x",), 6),
     ],
 )
