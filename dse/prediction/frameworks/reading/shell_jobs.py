@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.reading.shell_slurm import counted, take_option
+from dse.prediction.frameworks.reading.shell_slurm import take_option
 
 
 @dataclass
 class Submission:
-    """A call of sbatch: counts by the names of Slurm, variables, and the script with its arguments.
+    """A call of sbatch: options with their values, variables, and the script with its arguments.
 
     `keeps` tells whether the job sees the variables of the script that submits it; else it sees `names`.
     """
 
-    counts: dict[str, int] = field(default_factory=dict)
+    options: list[tuple[str, str]] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
     keeps: bool = True
     names: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ def submission(words: Sequence[str], where: str) -> Submission:
                 name: text for name, is_set, text in (one.partition("=") for one in names) if is_set
             }
         else:
-            found.counts = counted(found.counts, option, value)
+            found.options.append((option, value))
     if rest and rest[0] == ":":
         raise InputError(f"{where}: parts of a heterogeneous job, joined by :, are not read")
     found.words = list(rest)

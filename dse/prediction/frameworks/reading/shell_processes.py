@@ -16,7 +16,7 @@ from dse.prediction.frameworks.reading.shell_builtins import BUILTINS
 from dse.prediction.frameworks.reading.shell_inputs import INPUTS, Inputs, echoed, printed
 from dse.prediction.frameworks.reading.shell_jobs import submission
 from dse.prediction.frameworks.reading.shell_nodes import Pipeline, Simple, Word
-from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
+from dse.prediction.frameworks.reading.shell_slurm import counted, slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import EXPORTS, Statements
 from dse.prediction.frameworks.reading.shell_tokens import Part
 from dse.prediction.frameworks.reading.shell_words import Variables
@@ -147,7 +147,9 @@ class Processes(Inputs):
         else:
             problem = f"{excerpt(name or 'its script', 100)} is not there, so that the job is not known"
             raise InputError(f"{place}: sbatch: {problem}; check the script that it submits")
-        self.slurm = {**slurm_counts(text), **told.counts}
+        self.slurm = slurm_counts(text)
+        for option, value in told.options:
+            self.slurm = counted(self.slurm, option, value)
         own = {**slurm_variables(self.slurm), **told.variables}
         prefix = ["env", *([] if told.keeps else ["-i"]), *(f"{key}={value}" for key, value in own.items())]
         before = len(self.commands)

@@ -69,6 +69,12 @@ def test_a_job_that_a_script_submits_is_read_with_its_counts(
     assert (found, counts["nodes"]) == (expected, nodes)
 
 
+def test_an_open_count_of_sbatch_is_not_that_of_the_job(tmp_path: Path) -> None:
+    words, counts = submitted("sbatch -N $NODES job.sh 7", tmp_path)
+    assert counts == {"gpus-per-node": 8}
+    assert words[-1] == "7"
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [
