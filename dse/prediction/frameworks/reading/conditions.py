@@ -184,12 +184,17 @@ class _Condition:
         return found.texts is not None
 
     def _is_set(self, name: str) -> bool:
-        """Whether a variable has a value, or an associative array an item."""
-        name, bracket, key = name.partition("[")
+        """Whether a variable has a value, or an array an item; without a place, it is that at 0."""
+        name, _, key = name.partition("[")
+        key = self._known(key.removesuffix("]") or "0")
+        name = self._variables.aliases.get(name, name)
         value = self._variables.values.get(name, self._variables.given.get(name))
-        if bracket and isinstance(value, Table):
-            return value.get(key.removesuffix("]")) is not None
-        return value is not None and not (bracket and isinstance(value, str) and key != "0]")
+        if value is None or isinstance(value, Table):
+            return value is not None and value.get(key) is not None
+        if key in ("@", "*"):
+            return value != []
+        place = self._variables.place_of(key, self._line)
+        return place == 0 if isinstance(value, str) else -len(value) <= place < len(value)
 
     def _known(self, text: str) -> str:
         text = without_unset(text)

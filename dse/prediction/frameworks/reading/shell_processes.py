@@ -19,7 +19,7 @@ from dse.prediction.frameworks.reading.shell_nodes import Pipeline, Simple, Word
 from dse.prediction.frameworks.reading.shell_slurm import counted, slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import EXPORTS, Statements
 from dse.prediction.frameworks.reading.shell_tokens import Part
-from dse.prediction.frameworks.reading.shell_words import Variables
+from dse.prediction.frameworks.reading.shell_words import IN_ORDER, Variables
 from dse.prediction.frameworks.reading.values import missing_in, readable
 
 MOST_TEXT = 250_000
@@ -84,7 +84,9 @@ class Processes(Inputs):
             self._output, self._errors = kept
         self.variables.status = status
         self._output_status = 0 if written.is_open else own
-        del self.commands[before:], self.variables.notes[noted:]
+        del self.commands[before:]
+        notes = self.variables.notes
+        notes[noted:] = [note for note in notes[noted:] if note.endswith(IN_ORDER)]
         return None if written.is_open else "".join(written.texts).rstrip("\n")
 
     @contextmanager

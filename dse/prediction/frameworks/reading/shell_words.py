@@ -25,6 +25,8 @@ from dse.prediction.frameworks.reading.values import (
 MOST_EXPANDED = 10_000_000
 """Characters of all expansions of a script together."""
 
+IN_ORDER = "are taken in the order of their assignment, where bash has an order of its own"
+"""The end of the note on the items of an associative array."""
 _OF_PROCESSES = {"!": mark(OUTPUT, is_computed=True), "$": mark(OUTPUT, is_computed=True)}
 """Numbers of processes are asked for where they matter."""
 _HARMLESS_NAMES = """
@@ -200,6 +202,7 @@ class Variables:
             is_own = self.is_function and part.text.isdigit()
             is_own = is_own or (part.item != "" and isinstance(self.values.get(part.text), list))
             return [] if is_list else [""] if is_own else [mark(part.text)]
+        self._note_order(value, part)
         if part.change in SIGNS:
             value = self._changed(value, part)
         if isinstance(value, str):
@@ -212,10 +215,17 @@ class Variables:
         """The places of the items of an array, or their keys."""
         items = self._value(part._replace(before=""))
         items = [items] if isinstance(items, str) else items or []
+        self._note_order(items, part)
         if open_items := "".join(filter(missing_in, items)):
             raise ask(open_items, f"{self.where}: line {part.line}", f"${{!{part.text}[{part.item}]}}")
         places = items.keys if isinstance(items, Table) else list(map(str, range(len(items))))
         return [" ".join(places)] if part.is_quoted and part.item == "*" else places
+
+    def _note_order(self, items: str | list[str], part: Part) -> None:
+        note = f"line {part.line}: the {len(items)} items of {part.text} {IN_ORDER}"
+        is_table = isinstance(items, Table) and part.item in ("@", "*")
+        if is_table and len(items) > 1 and note not in self.notes:
+            self.notes.append(note)
 
     def _length(self, value: str | list[str] | None, part: Part) -> str:
         """How many items an array has, or characters a text; those of an open value are asked for."""

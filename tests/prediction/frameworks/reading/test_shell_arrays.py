@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dse.prediction.frameworks.reading import read_script
 from tests.prediction.frameworks.scripts import launched
 
 
@@ -32,8 +33,27 @@ from tests.prediction.frameworks.scripts import launched
         ("declare -n R=T; T=5; torchrun $R; R=6; torchrun $T", ["5", "6"]),
         ('add(){ local -n arr=$1; shift; arr+=("$@"); }; L=(a); add L b "c d"; torchrun "${L[@]}" ${arr:-no}',
          ["a", "b", "c d", "no"]),
+        ("a=(1 2 3); [[ -v a[5] ]] || torchrun 5; [[ -v a[2] ]] && torchrun 2; i=1; [[ -v a[i+2] ]] || "
+         "torchrun 3; [[ -v a[-3] ]] && torchrun -3; [[ -v a[@] ]] && torchrun all",
+         ["5", "2", "3", "-3", "all"]),
+        ("e=(); [[ -v e ]] || torchrun e; [[ -v e[@] ]] || torchrun none; s=q; [[ -v s[0] ]] && torchrun s; "
+         "[[ -v s[1] ]] || torchrun no; declare -A A=([x]=1); [[ -v A ]] || torchrun A; declare -n r=s; "
+         "[[ -v r ]] && torchrun r", ["e", "none", "s", "no", "A", "r"]),
         ("torchrun ${C:-'x y'} ${C:-x y} ${D+\"q r\"}", ["x y", "x", "y"]),
     ],
 )  # fmt: skip
 def test_items_are_those_of_bash(script: str, expected: list[str], tmp_path: Path) -> None:
     assert launched(script, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    "word", ["${A[@]}", '"${!A[@]}"', '"${A[*]}"', '$(for k in "${!A[@]}"; do echo $k; done)']
+)
+def test_the_order_of_an_associative_array_is_noted(word: str) -> None:
+    told = "are taken in the order of their assignment, where bash has an order of its own"
+    script = f"declare -A A=([a]=1 [b]=2)\ntorchrun {word}\ntorchrun ${{A[b]}} ${{#A[@]}}"
+    assert read_script(script, "a.sh").notes == (f"line 2: the 2 items of A {told}",)
+
+
+def test_one_item_has_no_order() -> None:
+    assert read_script("declare -A A=([a]=1); torchrun ${A[@]} ${!A[@]}", "a.sh").notes == ()
