@@ -166,12 +166,12 @@ def _pieces(line: str, signs: str, most: int = 0) -> list[str]:
     others = "".join(sign for sign in signs if sign not in _BLANKS)
     blank, other = (f"[{re.escape(each)}]" if each else "(?!)" for each in (blanks, others))
     joint = re.compile(f"(?:{blank})*{other}(?:{blank})*|(?:{blank})+")
-    found, rest = list[str](), line.strip(blanks)
-    while rest:
-        end = joint.search(rest)
+    found, rest, at = list[str](), line.strip(blanks), 0
+    while at < len(rest):
+        end = joint.search(rest, at)
         is_last = len(found) == most - 1 and (end is None or end.end() < len(rest))
         if end is None or is_last:
-            return [*found, rest]
-        found.append(rest[: end.start()])
-        rest = rest[end.end() :]
+            return [*found, rest[at:]]
+        found.append(rest[at : end.start()])
+        at = end.end()
     return found
