@@ -158,6 +158,8 @@ class Processes(Inputs):
         exported = dict(self._exported)
         if not told.keeps:
             self._exported = {name: None for name in exported if name in told.names}
+            passed = tuple(item for item in node.assignments if item.name in told.names)
+            node = replace(node, assignments=passed)
         status = self._process(text, node, prefix, told.words[1:])
         self._exported = exported
         started = [replace(one, words=one.words[len(prefix) :]) for one in self.commands[before:]]

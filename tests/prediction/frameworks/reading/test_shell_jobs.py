@@ -38,6 +38,8 @@ def submitted(script: str, folder: Path) -> tuple[tuple[str, ...], dict[str, int
         ("export TP=4\nsbatch --export=TP job.sh 7", ("--nnodes", "2", "--tp", "4", "--a", "7"), 2),
         ("export TP=4\nsbatch --export=A,B=1 job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
         ("TP=4\nsbatch --export=TP job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
+        ("TP=4 sbatch --export=NONE job.sh 7", ("--nnodes", "2", "--tp", "1", "--a", "7"), 2),
+        ("TP=4 sbatch --export=TP job.sh 7", ("--nnodes", "2", "--tp", "4", "--a", "7"), 2),
         ("sbatch --parsable --export=ALL,TP=8 job.sh 7", ("--nnodes", "2", "--tp", "8", "--a", "7"), 2),
         (
             "sbatch <<EOF\n#!/bin/bash\n#SBATCH -N 3\nsrun torchrun --n \\$SLURM_NNODES\nEOF\n",
