@@ -46,7 +46,7 @@ def test_entries_of_a_stored_problem_are_checked(tmp_path: Path) -> None:
         ({"root": 3}, "root is 3; it must be"),
         ({"npus": 9}, "npus is 9; made/topology.csv has 4 nodes, so it must be 2 to 4"),
         ({"occupancy": "x"}, "occupancy is 'x'; allowed are total, bandwidth"),
-        ({"forwarding": []}, "forwarding is []; allowed are stored, cut_through"),
+        ({"forwarding": []}, "forwarding is '[]'; allowed are stored, cut_through"),
         ({"chunks_per_npu": 0}, "chunks_per_npu is 0"),
         ({"chunk_bytes": "99999999999999999999"}, "times may pass 2^62 ps; take smaller chunks"),
         ({"cannot_copy": [7]}, "node of cannot_copy is 7; it must be a whole number from 3 to 3"),

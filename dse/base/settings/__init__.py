@@ -2,6 +2,7 @@
 
 from dse.base.settings.checks import check_choice as check_choice
 from dse.base.settings.checks import check_type as check_type
+from dse.base.settings.checks import check_whole as check_whole
 from dse.base.settings.checks import checked_path as checked_path
 from dse.base.settings.checks import checked_seconds as checked_seconds
 from dse.base.settings.checks import checked_text as checked_text

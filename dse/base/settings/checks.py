@@ -18,6 +18,17 @@ def check_choice(key: str, value: str, allowed: Sequence[str]) -> None:
         raise InputError(f"{key} is '{excerpt(value)}'; allowed are {', '.join(allowed)}{hint}")
 
 
+def check_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a value of JSON that must be a whole number in a range.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"{name} is {excerpt(value)}; it must be a whole number from {least} to {most}")
+    return value
+
+
 def check_type(name: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
     """Refuse an argument of another type; `name` is that of the function and the argument: `select: rows`."""
     if not isinstance(value, types):

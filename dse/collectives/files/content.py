@@ -11,6 +11,7 @@ from typing import Any
 from dse.base.errors import InputError, excerpt
 from dse.base.lazy import np
 from dse.base.numbers import exact_decimal
+from dse.base.settings import check_choice, check_whole
 from dse.collectives.problem.collective import MOST_CHUNKS, Collective, Part
 from dse.collectives.problem.problem import LINK_CHOICES, LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
@@ -66,29 +67,36 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     """Return the problem of plain data on a graph; the reverse of `problem_to_json`.
 
     Raises:
-        KeyError, TypeError, ValueError: an entry is missing, or is something else.
+        InputError, KeyError, TypeError, ValueError: an entry is missing, or is something else.
     """
-    npus = _whole(data["npus"], "npus", 1, graph.npus)
+    npus = check_whole("npus", data["npus"], 1, graph.npus)
     before, after = (
         tuple(
-            (_whole(npu, f"NPU of {name}", 0, npus - 1), _whole(chunk, f"chunk of {name}", 0, _MOST))
+            (
+                check_whole(f"NPU of {name}", npu, 0, npus - 1),
+                check_whole(f"chunk of {name}", chunk, 0, _MOST),
+            )
             for npu, chunk in data.get(name, ())
         )
         for name in ("preconditions", "postconditions")
     )
     parts = tuple(_part(part, npus) for part in data.get("parts", ()))
-    per_npu = _whole(data["chunks_per_npu"], "chunks_per_npu", 1, _MOST)
-    root = _whole(data["root"], "root", 0, npus - 1)
+    per_npu = check_whole("chunks_per_npu", data["chunks_per_npu"], 1, _MOST)
+    root = check_whole("root", data["root"], 0, npus - 1)
     collective = Collective(data["collective"], npus, per_npu, root, before, after, parts)
     said = {"forwarding": "stored", **data}  # older files have no forwarding
-    model = LinkModel(**{name: _chosen(said[name], name) for name in LINK_CHOICES})
+    for name, allowed in LINK_CHOICES.items():
+        check_choice(name, str(said[name]), allowed)
+    model = LinkModel(**{name: said[name] for name in LINK_CHOICES})
     lacks = [
-        frozenset(_whole(node, f"node of {name}", graph.npus, graph.nodes - 1) for node in data.get(name, ()))
+        frozenset(
+            check_whole(f"node of {name}", node, graph.npus, graph.nodes - 1) for node in data.get(name, ())
+        )
         for name in ABILITIES
     ]
     sends, receives = (
         tuple(
-            (_whole(npu, f"NPU of {name}", 0, graph.npus - 1), _whole(most, name, 1, _MOST))
+            (check_whole(f"NPU of {name}", npu, 0, graph.npus - 1), check_whole(name, most, 1, _MOST))
             for npu, most in data.get(name, ())
         )
         for name in LIMITS
@@ -99,26 +107,12 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
 
 def _part(data: dict[str, Any], npus: int) -> Part:
     """One of several collectives, among a group of NPUs."""
-    group = tuple(_whole(npu, "NPU of a group", 0, npus - 1) for npu in data["group"])
+    group = tuple(check_whole("NPU of a group", npu, 0, npus - 1) for npu in data["group"])
     if not group or len(set(group)) < len(group):
-        raise ValueError(f"group is {excerpt(repr(data['group']))}; it must list NPUs, each once")
-    per_npu = _whole(data["chunks_per_npu"], "chunks_per_npu", 1, _MOST)
-    root = _whole(data["root"], "place of a root", 0, len(group) - 1)
-    return Part(str(data["name"]), group, per_npu, root, _whole(data["priority"], "priority", 0, _MOST))
-
-
-def _whole(value: Any, what: str, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        shown = excerpt(repr(value))
-        raise ValueError(f"{what} is {shown}; it must be a whole number from {least} to {most}")
-    return value
-
-
-def _chosen(value: Any, name: str) -> Any:
-    if value not in LINK_CHOICES[name]:
-        allowed = ", ".join(LINK_CHOICES[name])
-        raise ValueError(f"{name} is {excerpt(repr(value))}; allowed are {allowed}")
-    return value
+        raise InputError(f"group is {excerpt(repr(data['group']))}; it must list NPUs, each once")
+    per_npu = check_whole("chunks_per_npu", data["chunks_per_npu"], 1, _MOST)
+    root = check_whole("place of a root", data["root"], 0, len(group) - 1)
+    return Part(str(data["name"]), group, per_npu, root, check_whole("priority", data["priority"], 0, _MOST))
 
 
 def fraction_of(value: Any, what: str) -> Fraction:

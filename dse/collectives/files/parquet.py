@@ -77,7 +77,7 @@ def read_schedule_parquet(path: Path) -> ScheduleFile:
         return ScheduleFile(sends)
     try:
         return _with_metadata(sends, metadata)
-    except (ValueError, KeyError, TypeError) as error:
+    except (InputError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: its metadata cannot be read: {one_line(error)}") from None
 
 

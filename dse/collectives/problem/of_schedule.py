@@ -82,8 +82,9 @@ def _beside(path: Path) -> Problem | None:
         return None
     try:
         return problem_of_json(data, read_link_graph(topology, data["npus"], parallel=True))
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{summary}: its problem cannot be read: {error!r}") from None
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        problem = error if isinstance(error, InputError) else repr(error)
+        raise InputError(f"{summary}: its problem cannot be read: {problem}") from None
 
 
 def _own_network(

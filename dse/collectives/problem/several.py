@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError, excerpt
+from dse.base.settings import check_whole
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.demands import checked_group
@@ -78,13 +79,13 @@ def _entry(where: str, entry: Any, npus: int) -> _Entry:
     listed = entry.get("group", list(range(npus)))
     if not isinstance(listed, list):
         raise InputError(f"{where}group is {excerpt(listed)}; it must be a list of NPUs such as [0, 1]")
-    group = checked_group([_whole(f"{where}group", npu, 0, npus - 1) for npu in listed], where)
+    group = checked_group([check_whole(f"{where}group", npu, 0, npus - 1) for npu in listed], where)
     part = Part(
         name,
         group,
-        _whole(f"{where}chunks_per_npu", entry.get("chunks_per_npu", 1), 1, MOST_CHUNKS),
+        check_whole(f"{where}chunks_per_npu", entry.get("chunks_per_npu", 1), 1, MOST_CHUNKS),
         _root(where, entry, name, group),
-        _whole(f"{where}priority", entry.get("priority", 0), 0, _MOST_PRIORITY),
+        check_whole(f"{where}priority", entry.get("priority", 0), 0, _MOST_PRIORITY),
     )
     if "operation_bytes" not in entry:
         return _Entry(part, None)
@@ -103,14 +104,8 @@ def _root(where: str, entry: dict[str, Any], name: str, group: Sequence[int]) ->
     return group.index(entry["root"])
 
 
-def _whole(where: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"{where} is {excerpt(value)}; it must be a whole number from {least} to {most}")
-    return value
-
-
 def _size_bytes(where: str, value: Any) -> int:
     if not isinstance(value, str):
-        return _whole(where, value, 1, 10**18)
+        return check_whole(where, value, 1, 10**18)
     is_number = value.isascii() and value.isdecimal() and len(value) <= 18
-    return _whole(where, int(value) if is_number else parse_bytes(value, where), 1, 10**18)
+    return check_whole(where, int(value) if is_number else parse_bytes(value, where), 1, 10**18)

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,11 @@ class Folder:
         for name in (posixpath.normpath(own), posixpath.normpath(path)):
             if self.written.get(name) is not None:
                 return name
-        return "" if is_file(path) else Written(self.written).path_of(str(own))
+        return "" if is_file(path) else self._by_name.path_of(str(own))
+
+    @cached_property
+    def _by_name(self) -> Written:
+        return Written(self.written)
 
 
 def text_of(path: Path) -> str:
